@@ -36,13 +36,13 @@ class Collected:
     fit into ``LONGEST_MESSAGE``. It only counts the rest, by reason.
     """
 
-    __slots__ = ("_room", "_texts", "kept", "more")
+    __slots__ = ("_room_left", "_texts", "kept", "more")
 
     def __init__(self) -> None:
         self.kept: list[Violation] = []
         self.more: dict[Reason, int] = {}
         self._texts: set[str] = set()
-        self._room = LONGEST_MESSAGE
+        self._room_left = LONGEST_MESSAGE
 
     @property
     def lists_all(self) -> bool:
@@ -52,11 +52,11 @@ class Collected:
     @property
     def is_full(self) -> bool:
         """Whether neither list nor message has room: further violations are only counted."""
-        return self._room <= 0 and not self.lists_all
+        return self._room_left <= 0 and not self.lists_all
 
     def wants(self, text: str) -> bool:
         """Whether to keep the next violation, which has this text."""
-        return self.lists_all or (self._room > 0 and text not in self._texts)
+        return self.lists_all or (self._room_left > 0 and text not in self._texts)
 
     def keep(self, violation: Violation, text: str) -> None:
         """Keep a violation for which ``wants`` is true."""
@@ -64,7 +64,7 @@ class Collected:
         # The message shows each text once, so that only new ones take room.
         if text not in self._texts:
             self._texts.add(text)
-            self._room -= size_of(text) + len(_SEPARATOR)
+            self._room_left -= size_of(text) + len(_SEPARATOR)
 
     def count(self, reason: Reason, number: int = 1) -> None:
         """Count violations that are not kept."""
@@ -78,18 +78,18 @@ def bounded(texts: Iterable[str], most: int = LONGEST_MESSAGE, *, is_cut: bool =
     A result above ``most`` bytes is cut after a whole text and ends with ``AND_MORE``, as does one
     of which ``is_cut`` says that the caller has left texts out.
     """
-    unique = list(dict.fromkeys(texts))
+    distinct = list(dict.fromkeys(texts))
     if not is_cut:
-        whole = unique[0] if len(unique) == 1 else f"[{_SEPARATOR.join(unique)}]"
+        whole = distinct[0] if len(distinct) == 1 else f"[{_SEPARATOR.join(distinct)}]"
         if size_of(whole) <= most:
             return whole
-    room, shown = most, []
-    for text in unique:
+    room, shown_texts = most, []
+    for text in distinct:
         room -= size_of(text) + len(_SEPARATOR)
         if room < 0:
             break
-        shown.append(text)
-    return f"[{_SEPARATOR.join([*(shown or [shortened(unique[0], most)]), AND_MORE])}]"
+        shown_texts.append(text)
+    return f"[{_SEPARATOR.join([*(shown_texts or [shortened(distinct[0], most)]), AND_MORE])}]"
 
 
 def shortened(text: str, most: int) -> str:
@@ -98,26 +98,26 @@ def shortened(text: str, most: int) -> str:
     if len(text) * 4 <= most or size_of(text) <= most:
         return text
     # The cut may split a character, whose remains the decoder ignores.
-    cut = text.encode("utf-8", "surrogatepass")[: max(most - 3, 0)]
-    return f"{cut.decode('utf-8', 'ignore')}…"
+    kept_bytes = text.encode("utf-8", "surrogatepass")[: max(most - 3, 0)]
+    return f"{kept_bytes.decode('utf-8', 'ignore')}…"
 
 
 def added(first: Mapping[Reason, int], *others: Mapping[Reason, int]) -> Mapping[Reason, int]:
     """Add up counts by reason."""
-    filled = [each for each in (first, *others) if each]
-    if len(filled) < 2:  # noqa: PLR2004 - nearly always there is one
-        return filled[0] if filled else first
-    total: Counter[Reason] = Counter()
-    for each in filled:
-        total.update(each)
-    return total
+    filled_counts = [counts for counts in (first, *others) if counts]
+    if len(filled_counts) < 2:  # noqa: PLR2004 - nearly always there is one
+        return filled_counts[0] if filled_counts else first
+    summed: Counter[Reason] = Counter()
+    for counts in filled_counts:
+        summed.update(counts)
+    return summed
 
 
 def cut_list(
-    found: Sequence[Violation], more: Mapping[Reason, int]
+    violations: Sequence[Violation], more: Mapping[Reason, int]
 ) -> tuple[tuple[Violation, ...], Mapping[Reason, int]]:
     """Return the first violations, and by reason the number of the others."""
-    if len(found) <= MOST_VIOLATIONS:
-        return tuple(found), more
-    rest = Counter([each.reason for each in found[MOST_VIOLATIONS:]])
-    return tuple(found[:MOST_VIOLATIONS]), added(rest, more)
+    if len(violations) <= MOST_VIOLATIONS:
+        return tuple(violations), more
+    unlisted = Counter([violation.reason for violation in violations[MOST_VIOLATIONS:]])
+    return tuple(violations[:MOST_VIOLATIONS]), added(unlisted, more)

@@ -31,7 +31,7 @@ class Kept(Generic[_Key, _Answer]):
         "_most",
         "_older",
         "_room",
-        "_taken",
+        "_taken_bytes",
         "_weigh",
         "_work",
         "_young",
@@ -53,32 +53,32 @@ class Kept(Generic[_Key, _Answer]):
         """Drop all answers."""
         self._young: dict[_Key, _Answer] = {}
         self._older: dict[_Key, _Answer] = {}
-        self._taken = 0
+        self._taken_bytes = 0
 
     @property
     def taken(self) -> int:
         """The estimated bytes of the younger generation."""
-        return self._taken
+        return self._taken_bytes
 
     def __len__(self) -> int:
         return len(self._young) + len(self._older)
 
     def __call__(self, key: _Key) -> _Answer:
         """Return the kept answer, or compute it."""
-        found = self._young.get(key)
-        if found is not None:
-            return found
-        found = self._older.get(key)
-        if found is None:
-            found = self._work(key)
-        weight = self._weigh(key, found)
+        answer = self._young.get(key)
+        if answer is not None:
+            return answer
+        answer = self._older.get(key)
+        if answer is None:
+            answer = self._work(key)
+        weight = self._weigh(key, answer)
         if weight <= self._largest:
             # No lock: threads that swap at once lose answers, which costs time and no correctness.
-            if len(self._young) >= self._most or self._taken + weight > self._room:
-                self._older, self._young, self._taken = self._young, {}, 0
-            self._young[key] = found
-            self._taken += weight
-        return found
+            if len(self._young) >= self._most or self._taken_bytes + weight > self._room:
+                self._older, self._young, self._taken_bytes = self._young, {}, 0
+            self._young[key] = answer
+            self._taken_bytes += weight
+        return answer
 
 
 _Value = TypeVar("_Value", bound="Remembering")
@@ -99,18 +99,18 @@ def once(work: Callable[[_Value], _Fact]) -> Callable[[_Value], _Fact]:
     """
 
     @wraps(work)
-    def remembered(value: _Value) -> _Fact:
+    def remembered(frozen: _Value) -> _Fact:
         try:
-            found: _Fact = value._facts[work]  # noqa: SLF001 - this module's own
+            fact: _Fact = frozen._facts[work]  # noqa: SLF001 - this module's own
         except (AttributeError, KeyError):
-            found = work(value)
-            facts: dict[object, Any] | None = getattr(value, "_facts", None)
+            fact = work(frozen)
+            facts: dict[object, Any] | None = getattr(frozen, "_facts", None)
             if facts is None:
                 # No lock: of two threads that get here at once, one loses its first fact and
                 # computes it again. Frozen values take no plain assignment.
                 facts = {}
-                object.__setattr__(value, "_facts", facts)
-            facts[work] = found
-        return found
+                object.__setattr__(frozen, "_facts", facts)
+            facts[work] = fact
+        return fact
 
     return remembered

@@ -53,8 +53,8 @@ class FieldPath:
 
     def child(self, *names: str) -> FieldPath:
         """Step into named fields."""
-        joined = ".".join(names)
-        return FieldPath(f"{self.text}.{joined}" if self.text else joined)
+        joined_names = ".".join(names)
+        return FieldPath(f"{self.text}.{joined_names}" if self.text else joined_names)
 
     def index(self, position: int) -> FieldPath:
         """Step into a list entry."""
@@ -70,10 +70,10 @@ class FieldPath:
 
 def render_value(value: object) -> str:
     """Render a value as Go's ``encoding/json`` does: compact, with ``<>&`` escaped."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    json_text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for char in "<>&\u2028\u2029":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return text
+        json_text = json_text.replace(char, f"\\u{ord(char):04x}")
+    return json_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +91,12 @@ class FieldError:
     @property
     def message(self) -> str:
         """The text without the path, as in ``status.details.causes[].message``."""
-        parts: list[str] = [self.type.value]
+        message_parts: list[str] = [self.type.value]
         if self.type not in _WITHOUT_VALUE:
-            parts.append(render_value(self.bad_value))
+            message_parts.append(render_value(self.bad_value))
         if self.detail:
-            parts.append(self.detail)
-        return ": ".join(parts)
+            message_parts.append(self.detail)
+        return ": ".join(message_parts)
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message}"
@@ -107,14 +107,14 @@ class FieldError:
 
 def bracketed(texts: Iterable[str]) -> str:
     """Join texts as Go's aggregate of errors: without duplicates, in brackets if several."""
-    unique = list(dict.fromkeys(texts))
-    return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
+    distinct = list(dict.fromkeys(texts))
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 
 
 def sort_errors(errors: Iterable[FieldError]) -> tuple[FieldError, ...]:
     """Sort errors by path and text, without duplicates; Go iterates maps in random order."""
-    unique = {str(error): error for error in errors}  # a bad value may be a list: not hashable
-    return tuple(unique[text] for text in sorted(unique, key=lambda t: (unique[t].field, t)))
+    by_text = {str(error): error for error in errors}  # a bad value may be a list: not hashable
+    return tuple(by_text[text] for text in sorted(by_text, key=lambda t: (by_text[t].field, t)))
 
 
 def invalid_message(kind: str, name: str, errors: Iterable[FieldError]) -> str:

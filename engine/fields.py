@@ -32,10 +32,10 @@ MICRO: Final = 1_000_000
 """Microseconds of a second; times are whole microseconds since 1970."""
 
 
-def shape_error(value: object, path: str, go_field: str) -> DecodeError:
+def shape_error(wrong: object, path: str, go_field: str) -> DecodeError:
     """Build Go's error for a value of the wrong type."""
-    found = json_type(value)
-    return DecodeError(path, f"json: cannot unmarshal {found} into Go struct field {go_field}")
+    json_name = json_type(wrong)
+    return DecodeError(path, f"json: cannot unmarshal {json_name} into Go struct field {go_field}")
 
 
 def expect(raw: object, kind: type[Any], path: str, target: str) -> Any:
@@ -133,13 +133,13 @@ def expect_resource_list(value: object, path: str, go_field: str) -> dict[str, Q
 
     An entry that is no quantity raises the quantity's own text.
     """
-    items = expect_map(value, path, f"{go_field} of type v1.ResourceList")
+    amounts = expect_map(value, path, f"{go_field} of type v1.ResourceList")
     quantities: dict[str, Quantity] = {}
-    for name, item in items.items():
+    for name, amount in amounts.items():
         try:
-            quantities[name] = Quantity.parse_json(item)
+            quantities[name] = Quantity.parse_json(amount)
         except QuantityError as error:
-            raise DecodeError(f"{path}[{name}]", error.detail, item) from error
+            raise DecodeError(f"{path}[{name}]", error.detail, amount) from error
     return quantities
 
 
@@ -159,15 +159,15 @@ def read_integer(parent: Mapping[str, Any], key: str, path: str, go_field: str) 
     raw = parent.get(key)
     if raw is None:
         return None
-    where = f"{path}.{key}"
+    key_path = f"{path}.{key}"
     if json_type(raw) != "number":
-        raise shape_error(raw, where, f"{go_field} of type int64")
-    text = str(raw)
+        raise shape_error(raw, key_path, f"{go_field} of type int64")
+    digits = str(raw)
     # Go reads no fraction and no exponent into an integer, not even 1e3.
-    number = int(text) if _INTEGER.fullmatch(text) else _INT64
+    number = int(digits) if _INTEGER.fullmatch(digits) else _INT64
     if not -_INT64 <= number < _INT64:
-        detail = f"json: cannot unmarshal number {text} into Go struct field {go_field}"
-        raise DecodeError(where, f"{detail} of type int64")
+        detail = f"json: cannot unmarshal number {digits} into Go struct field {go_field}"
+        raise DecodeError(key_path, f"{detail} of type int64")
     return number
 
 

@@ -32,7 +32,7 @@ _VALUE = re.compile(_VALUE_TEXT)
 _LABEL = re.compile(_LABEL_TEXT)
 _SUBDOMAIN = re.compile(_SUBDOMAIN_TEXT)
 
-_EMPTY: Final = "must be non-empty"
+_NON_EMPTY: Final = "must be non-empty"
 _CHARACTERS: Final = "must be no more than {} characters"
 _BYTES: Final = "must be no more than {} bytes"
 # Two blanks before "or", as in upstream's own texts.
@@ -61,7 +61,7 @@ _SUBDOMAIN_MESSAGE: Final = (
     f"regex used for validation is '{_SUBDOMAIN_TEXT}')"
 )
 
-_COMPUTE: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
+_COMPUTE_NAMES: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 OBJECT_COUNTS: Final = frozenset(
     {
         "pods",
@@ -76,22 +76,22 @@ OBJECT_COUNTS: Final = frozenset(
     }
 )
 _STANDARD_QUOTA: Final = (
-    _COMPUTE
+    _COMPUTE_NAMES
     | OBJECT_COUNTS
-    | {f"{side}.{name}" for side in ("requests", "limits") for name in _COMPUTE}
+    | {f"{side}.{name}" for side in ("requests", "limits") for name in _COMPUTE_NAMES}
     | {"requests.storage"}
 )
 
 
 def dns1123_label_errors(text: str) -> list[str]:
     """Check a name of a namespace or container."""
-    return _errors(text, _LABEL, _CHARACTERS.format(_NAME_LENGTH), _LABEL_MESSAGE)
+    return _syntax_errors(text, _LABEL, _CHARACTERS.format(_NAME_LENGTH), _LABEL_MESSAGE)
 
 
 def dns1123_subdomain_errors(text: str) -> list[str]:
     """Check an object's name."""
     too_long = _CHARACTERS.format(_SUBDOMAIN_LENGTH)
-    return _errors(text, _SUBDOMAIN, too_long, _SUBDOMAIN_MESSAGE)
+    return _syntax_errors(text, _SUBDOMAIN, too_long, _SUBDOMAIN_MESSAGE)
 
 
 def object_name_errors(name: str, generate_name: str = "") -> list[FieldError]:
@@ -116,7 +116,7 @@ def namespace_errors(namespace: str) -> list[FieldError]:
 
 def label_value_errors(text: str) -> list[str]:
     """Check a label's value."""
-    return _errors(text, _VALUE, _BYTES.format(_NAME_LENGTH), _VALUE_MESSAGE)
+    return _syntax_errors(text, _VALUE, _BYTES.format(_NAME_LENGTH), _VALUE_MESSAGE)
 
 
 def qualified_name_errors(text: str) -> list[str]:
@@ -130,8 +130,8 @@ def labels_errors(labels: Mapping[str, str], path: FieldPath) -> list[FieldError
     errors: list[FieldError] = []
     for key in sorted(labels):
         value = labels[key]
-        errors += [_invalid(path, key, text) for text in qualified_name_errors(key)]
-        errors += [_invalid(path, value, text) for text in label_value_errors(value)]
+        errors += [_invalid_name(path, key, text) for text in qualified_name_errors(key)]
+        errors += [_invalid_name(path, value, text) for text in label_value_errors(value)]
     return errors
 
 
@@ -140,7 +140,7 @@ def annotations_errors(
 ) -> list[FieldError]:
     """Check keys of annotations, ignoring case, and the size of keys and values together."""
     errors = [
-        _invalid(path, key, text)
+        _invalid_name(path, key, text)
         for key in sorted(annotations)
         for text in qualified_name_errors(key.lower())
     ]
@@ -180,7 +180,7 @@ def is_over_commit_allowed(name: str) -> bool:
 
 def is_standard_container_resource(name: str) -> bool:
     """Whether containers may request the unprefixed name."""
-    return name in _COMPUTE or is_hugepage(name)
+    return name in _COMPUTE_NAMES or is_hugepage(name)
 
 
 def is_standard_quota_resource(name: str) -> bool:
@@ -203,7 +203,7 @@ def size_of(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def _errors(text: str, pattern: re.Pattern[str], too_long: str, message: str) -> list[str]:
+def _syntax_errors(text: str, pattern: re.Pattern[str], too_long: str, message: str) -> list[str]:
     """Check length, then syntax."""
     bound = _SUBDOMAIN_LENGTH if pattern is _SUBDOMAIN else _NAME_LENGTH
     errors = [too_long] if size_of(text) > bound else []
@@ -217,10 +217,10 @@ def _qualified_anew(text: str) -> tuple[str, ...]:
         return (_TWO_SLASHES_MESSAGE,)
     name, errors = parts[-1], []
     for prefix in parts[:-1]:
-        found = dns1123_subdomain_errors(prefix) if prefix else [_EMPTY]
-        errors += [f"prefix part {error}" for error in found]
+        prefix_errors = dns1123_subdomain_errors(prefix) if prefix else [_NON_EMPTY]
+        errors += [f"prefix part {error}" for error in prefix_errors]
     if not name:
-        errors.append(f"name part {_EMPTY}")
+        errors.append(f"name part {_NON_EMPTY}")
     elif size_of(name) > _NAME_LENGTH:
         errors.append(f"name part {_BYTES.format(_NAME_LENGTH)}")
     if not _QUALIFIED.fullmatch(name):
@@ -231,5 +231,5 @@ def _qualified_anew(text: str) -> tuple[str, ...]:
 _qualified = lru_cache(maxsize=4096)(_qualified_anew)
 
 
-def _invalid(path: FieldPath, value: str, detail: str) -> FieldError:
+def _invalid_name(path: FieldPath, value: str, detail: str) -> FieldError:
     return FieldError(ErrorType.INVALID, str(path), value, detail)

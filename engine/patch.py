@@ -90,10 +90,10 @@ class PatchBuilder:
         object lacks the shape that the path assumes.
         """
         parent = self._open(path[:-1])
-        key: Any = path[-1]
-        if isinstance(parent, dict) and key in parent and parent[key] == value:
+        last_token: Any = path[-1]
+        if isinstance(parent, dict) and last_token in parent and parent[last_token] == value:
             return False
-        parent[key] = value
+        parent[last_token] = value
         self._write_down(parent, path, value)
         return True
 
@@ -101,12 +101,12 @@ class PatchBuilder:
         """Put ``value`` at the path of an operation, without recording another."""
         node: Any = self.object
         for token in path[:-1]:
-            key = _key(node, token)
+            key = _token_key(node, token)
             child = node[key]
             if id(child) not in self._owned:
-                child = node[key] = self._own(_copy(child))
+                child = node[key] = self._own(_copy_level(child))
             node = child
-        node[_key(node, path[-1])] = value
+        node[_token_key(node, path[-1])] = value
 
     def record(self, path: Sequence[Token], value: Any) -> None:
         """Record a change that the caller makes to an object of its own."""
@@ -122,7 +122,7 @@ class PatchBuilder:
                 # Another map: later changes must not show up inside this operation's value.
                 self._write_down(node, path[: depth + 1], {})
             elif id(child) not in self._owned:
-                child = self._own(_copy(child))
+                child = self._own(_copy_level(child))
             node[token] = child
             node = child
         return node
@@ -131,16 +131,16 @@ class PatchBuilder:
         op = "replace" if isinstance(parent, list) else "add"
         self.operations.append(PatchOperation(op, pointer(path), value))
 
-    def _own(self, fresh: Any) -> Any:
-        self._owned[id(fresh)] = fresh
-        return fresh
+    def _own(self, copied: Any) -> Any:
+        self._owned[id(copied)] = copied
+        return copied
 
 
-def _key(node: Any, token: str) -> Token:
+def _token_key(node: Any, token: str) -> Token:
     return int(token) if isinstance(node, list) else token
 
 
-def _copy(node: Any) -> Any:
+def _copy_level(node: Any) -> Any:
     """Copy one level of a map or list."""
     if isinstance(node, (dict, list)):
         return node.copy()

@@ -45,13 +45,13 @@ def decode_enforcement(annotations: object) -> Enforcement:
 
     Raises ``DecodeError`` for any other word.
     """
-    text = annotations.get(ENFORCEMENT_ANNOTATION) if isinstance(annotations, dict) else None
-    if text is None:
+    word = annotations.get(ENFORCEMENT_ANNOTATION) if isinstance(annotations, dict) else None
+    if word is None:
         return Enforcement.ENFORCE
-    if text not in tuple(Enforcement):
+    if word not in tuple(Enforcement):
         field = f"metadata.annotations[{ENFORCEMENT_ANNOTATION}]"
         raise DecodeError(field, f"{field}: must be one of: enforce, warn, audit")
-    return Enforcement(text)
+    return Enforcement(word)
 
 
 def encode_enforcement(enforcement: Enforcement) -> dict[str, str]:

@@ -91,13 +91,13 @@ def build_policy_set(
         if (policy := decode_policy(manifest, f"policies[{index}]")) is not None
         and policy.namespace in ("", namespace)
     ]
-    placed = [dataclasses.replace(policy, namespace=namespace) for policy in policies]
+    in_namespace = [dataclasses.replace(policy, namespace=namespace) for policy in policies]
     return PolicySet(
         namespace=namespace,
-        limit_ranges=_of_kind("LimitRange", placed),
-        metadata_policies=_of_kind("MetadataPolicy", placed),
-        resource_quotas=_of_kind("ResourceQuota", placed),
-        limited_resources=_decode_limited(limited_resources),
+        limit_ranges=_policies_of("LimitRange", in_namespace),
+        metadata_policies=_policies_of("MetadataPolicy", in_namespace),
+        resource_quotas=_policies_of("ResourceQuota", in_namespace),
+        limited_resources=_decode_limited_list(limited_resources),
     )
 
 
@@ -129,12 +129,12 @@ def check_policies(manifests: Sequence[Any]) -> None:
             raise DecodeError(f"policies[{index}].{errors[0].field}", message)
 
 
-def _of_kind(kind: str, policies: Iterable[Policy]) -> tuple[Any, ...]:
+def _policies_of(kind: str, policies: Iterable[Policy]) -> tuple[Any, ...]:
     """Select the policies of one kind, in name order."""
     return tuple(sorted((p for p in policies if p.ref.kind == kind), key=lambda p: p.name))
 
 
-def _decode_limited(entries: object) -> Any:
+def _decode_limited_list(entries: object) -> Any:
     if entries is None:
         return ()
     if not isinstance(entries, list):
@@ -158,11 +158,11 @@ def kind_of(obj: Mapping[str, Any]) -> dict[str, Any]:
 def resource_of(kind: object) -> dict[str, Any]:
     """Guess the resource of a kind as Kubernetes does: its plural in lower case."""
     shape = kind if isinstance(kind, dict) else {}
-    name = str(shape.get("kind") or "").lower()
-    if name.endswith("s"):
-        plural = f"{name}es"
-    elif name.endswith("y"):
-        plural = f"{name[:-1]}ies"
+    singular = str(shape.get("kind") or "").lower()
+    if singular.endswith("s"):
+        plural = f"{singular}es"
+    elif singular.endswith("y"):
+        plural = f"{singular[:-1]}ies"
     else:
-        plural = f"{name}s" if name else ""
+        plural = f"{singular}s" if singular else ""
     return {"group": shape.get("group"), "version": shape.get("version"), "resource": plural}

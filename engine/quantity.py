@@ -93,7 +93,7 @@ class Quantity:
     @classmethod
     def from_int(cls, number: int, fmt: str = DECIMAL_SI) -> Quantity:
         """Build a quantity from a whole number."""
-        return cls(_bounded(number * NANO), fmt)
+        return cls(_capped(number * NANO), fmt)
 
     @property
     def is_zero(self) -> bool:
@@ -112,17 +112,17 @@ class Quantity:
 
     def ceil(self) -> int:
         """Round away from zero to a whole number (Go's ``Value()``, but it never wraps)."""
-        return _away(self.nano, NANO)
+        return _away_from_zero(self.nano, NANO)
 
     def ceil_milli(self) -> int:
         """Round away from zero to a number of thousandths (Go's ``MilliValue()``)."""
-        return _away(self.nano, _MILLI)
+        return _away_from_zero(self.nano, _MILLI)
 
     def round_up_milli(self) -> Quantity:
         """Round away from zero to thousandths, as API defaulting does on decoding."""
         if self.nano % _MILLI == 0:
             return self
-        return Quantity(_away(self.nano, _MILLI) * _MILLI, self.format)
+        return Quantity(_away_from_zero(self.nano, _MILLI) * _MILLI, self.format)
 
     def stored(self) -> Quantity:
         """Return the quantity as read back after storage, which keeps only its text."""
@@ -153,7 +153,7 @@ class Quantity:
     def __add__(self, other: Quantity) -> Quantity:
         nano = self.nano + other.nano
         if not (-_MODEST < nano < _MODEST and -_MODEST < self.nano < _MODEST):
-            nano = _sum(self.nano, other.nano)
+            nano = _exact_sum(self.nano, other.nano)
         return _made(nano, self.format if self.nano else other.format)
 
     def stored_sum(self, more: Quantity) -> Quantity:
@@ -168,7 +168,7 @@ class Quantity:
         return _made(nano, fmt) if is_kept else (self + more).stored()
 
     def __sub__(self, other: Quantity) -> Quantity:
-        return _made(_sum(self.nano, -other.nano), self.format if self.nano else other.format)
+        return _made(_exact_sum(self.nano, -other.nano), self.format if self.nano else other.format)
 
     def __neg__(self) -> Quantity:
         return Quantity(-self.nano, self.format)
@@ -236,20 +236,20 @@ def _parse_json_cached(text: str) -> Quantity:
     return Quantity.parse(text.strip(_JSON_SPACE))
 
 
-def _bounded(nano: int) -> int:
+def _capped(nano: int) -> int:
     """Cap the magnitude at infinity."""
     if -INFINITE < nano < INFINITE:
         return nano
     return INFINITE if nano > 0 else -INFINITE
 
 
-def _sum(a: int, b: int) -> int:
+def _exact_sum(a: int, b: int) -> int:
     """Add exactly; infinity absorbs, and opposite infinities cancel."""
     if -INFINITE < a < INFINITE:
-        return _bounded(a + b) if -INFINITE < b < INFINITE else b
+        return _capped(a + b) if -INFINITE < b < INFINITE else b
     return 0 if a == -b else a
 
 
-def _away(nano: int, unit: int) -> int:
+def _away_from_zero(nano: int, unit: int) -> int:
     """Count nanos in whole units, rounded away from zero."""
     return -(-nano // unit) if nano > 0 else nano // unit

@@ -80,17 +80,17 @@ def read(text: str) -> Reading:
 
 def read_any(text: str) -> Reading:
     """Parse any text, and determine whether the input text is kept."""
-    shape = _SHAPE.fullmatch(text) if text else None
-    if shape is None:
+    parsed = _SHAPE.fullmatch(text) if text else None
+    if parsed is None:
         raise QuantityError(FORMAT)
-    sign, zeros, whole, fraction, suffix = shape.groups("")
+    sign, zeros, whole, fraction, suffix = parsed.groups("")
     power, fmt = _interpret(suffix)
-    fast = _is_fast(fmt, power, len(whole) or 1, len(fraction))
-    if not (fast or zeros or whole or fraction):
+    is_fast = _is_fast(fmt, power, len(whole) or 1, len(fraction))
+    if not (is_fast or zeros or whole or fraction):
         raise QuantityError(NUMERIC)
     read_number = _read_binary if fmt == BINARY_SI else _read_decimal
     nano = read_number(whole, fraction, power)
-    kept = text if fast and _is_kept(fmt, power, whole, fraction) else None
+    kept = text if is_fast and _is_kept(fmt, power, whole, fraction) else None
     # Upstream's decimal has no infinity: it prints all digits of the input.
     if nano == INFINITE and kept is None:
         kept = _render_huge(sign, whole + fraction, power - len(fraction))
@@ -153,12 +153,12 @@ def _read_decimal(whole: str, fraction: str, power: int) -> int:
         return 0
     if magnitude > _WHOLE_DIGITS:
         return INFINITE
-    places = magnitude - _DECIMAL["n"]
-    if places <= 0:
+    kept_digits = magnitude - _DECIMAL["n"]
+    if kept_digits <= 0:
         return 1
-    if places >= len(digits):
-        return int(digits) * _power_of_ten(places - len(digits))
-    return int(digits[:places]) + bool(digits[places:].strip("0"))
+    if kept_digits >= len(digits):
+        return int(digits) * _power_of_ten(kept_digits - len(digits))
+    return int(digits[:kept_digits]) + bool(digits[kept_digits:].strip("0"))
 
 
 def _read_binary(whole: str, fraction: str, power: int) -> int:
@@ -168,10 +168,10 @@ def _read_binary(whole: str, fraction: str, power: int) -> int:
     """
     if len(whole) > _FAST_DIGITS + 1:
         return LARGEST_BINARY
-    places, rest = fraction[:_BINARY_PLACES], fraction[_BINARY_PLACES:]
-    scaled = (int(whole + places or "0") << power) * NANO
-    nano, remainder = divmod(scaled, _power_of_ten(len(places)))
-    return min(nano + bool(remainder or rest.strip("0")), LARGEST_BINARY)
+    binary_places, left_places = fraction[:_BINARY_PLACES], fraction[_BINARY_PLACES:]
+    scaled = (int(whole + binary_places or "0") << power) * NANO
+    nano, remainder = divmod(scaled, _power_of_ten(len(binary_places)))
+    return min(nano + bool(remainder or left_places.strip("0")), LARGEST_BINARY)
 
 
 def _power_of_ten(exponent: int) -> int:

@@ -101,8 +101,8 @@ class AdmissionRequest:
             return self.name
         metadata = (self.object or {}).get("metadata")
         metadata = metadata if isinstance(metadata, dict) else {}
-        names = (metadata.get("name"), metadata.get("generateName"))
-        return next((n for n in names if type(n) is str and n), "Unknown")
+        object_names = (metadata.get("name"), metadata.get("generateName"))
+        return next((n for n in object_names if type(n) is str and n), "Unknown")
 
     @property
     def is_pod(self) -> bool:

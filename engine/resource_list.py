@@ -29,18 +29,18 @@ def to_json(resources: ResourceList) -> dict[str, str]:
 
 def add(a: ResourceList, b: ResourceList) -> dict[str, Quantity]:
     """Add by name; a name in one list only keeps its amount."""
-    total = dict(a)
+    summed = dict(a)
     for name, quantity in b.items():
-        total[name] = total[name] + quantity if name in total else quantity
-    return total
+        summed[name] = summed[name] + quantity if name in summed else quantity
+    return summed
 
 
 def subtract(a: ResourceList, b: ResourceList) -> dict[str, Quantity]:
     """Subtract by name; a name in ``b`` only turns negative."""
-    rest = dict(a)
+    remaining = dict(a)
     for name, quantity in b.items():
-        rest[name] = rest[name] - quantity if name in rest else -quantity
-    return rest
+        remaining[name] = remaining[name] - quantity if name in remaining else -quantity
+    return remaining
 
 
 def subtract_with_non_negative_result(a: ResourceList, b: ResourceList) -> dict[str, Quantity]:

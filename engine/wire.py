@@ -57,22 +57,22 @@ def dumps(value: Any) -> str:
     Lone surrogates are escaped, all other characters are written as they are.
     """
     # A stack of iterators: recursion ends at a thousand levels, and JSON may have ten thousand.
-    parts: list[str] = []
-    pending: list[Iterator[Any]] = [iter((value,))]
-    while pending:
-        for item in pending[-1]:
+    pieces: list[str] = []
+    containers: list[Iterator[Any]] = [iter((value,))]
+    while containers:
+        for item in containers[-1]:
             if isinstance(item, _Literal):
-                parts.append(item)
+                pieces.append(item)
             elif isinstance(item, (dict, list, tuple)):
-                pending.append(_pieces(item))
+                containers.append(_json_pieces(item))
                 break
             elif isinstance(item, RawNumber):
-                parts.append(str(item))
+                pieces.append(str(item))
             else:
-                parts.append(_string(item) if isinstance(item, str) else json.dumps(item))
+                pieces.append(_quoted(item) if isinstance(item, str) else json.dumps(item))
         else:
-            pending.pop()
-    return "".join(parts)
+            containers.pop()
+    return "".join(pieces)
 
 
 def json_type(value: object) -> str:
@@ -95,20 +95,20 @@ _COMMA, _OPEN, _CLOSE = _Literal(","), _Literal("["), _Literal("]")
 _OPEN_MAP, _CLOSE_MAP = _Literal("{"), _Literal("}")
 
 
-def _pieces(container: Any) -> Iterator[Any]:
+def _json_pieces(container: Any) -> Iterator[Any]:
     """Walk one container: punctuation, encoded keys, and values yet to be written."""
     is_map = isinstance(container, dict)
     yield _OPEN_MAP if is_map else _OPEN
-    for position, item in enumerate(container):
+    for position, member in enumerate(container):
         if position:
             yield _COMMA
         if is_map:
-            yield _Literal(f"{_string(item)}:")
-        yield container[item] if is_map else item
+            yield _Literal(f"{_quoted(member)}:")
+        yield container[member] if is_map else member
     yield _CLOSE_MAP if is_map else _CLOSE
 
 
-def _string(text: str) -> str:
+def _quoted(text: str) -> str:
     quoted = json.dumps(text, ensure_ascii=False)
     return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
 
@@ -130,8 +130,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) == len(pairs):
         return members
     counts = Counter(key for key, _ in pairs)
-    twice = next(key for key, count in counts.items() if count > 1)
-    raise DecodeError(twice, f'json: duplicate field "{twice}"')
+    repeated = next(key for key, count in counts.items() if count > 1)
+    raise DecodeError(repeated, f'json: duplicate field "{repeated}"')
 
 
 _DECODER = json.JSONDecoder(

@@ -51,37 +51,37 @@ def decode_metadata_policy(manifest: Mapping[str, Any]) -> MetadataPolicy:
 
 
 def _decode_rule(raw: object, path: str) -> MetadataPolicyRule:
-    shape = expect(raw, dict, path, "MetadataPolicyRule")
-    at = f"{path}.policyPredicate"
-    predicate = expect(shape.get("policyPredicate"), dict, at, "PolicyPredicate")
+    rule = expect(raw, dict, path, "MetadataPolicyRule")
+    predicate_path = f"{path}.policyPredicate"
+    predicate = expect(rule.get("policyPredicate"), dict, predicate_path, "PolicyPredicate")
     return MetadataPolicyRule(
         policy_predicate=PolicyPredicate(
-            label_selector=_decode_selector(predicate, "labelSelector", at),
-            annotation_selector=_decode_selector(predicate, "annotationSelector", at),
+            label_selector=_decode_selector(predicate, "labelSelector", predicate_path),
+            annotation_selector=_decode_selector(predicate, "annotationSelector", predicate_path),
         ),
-        policy_action=_decode_action(shape, path),
+        policy_action=_decode_action(rule, path),
     )
 
 
 def _decode_selector(shape: Mapping[str, Any], name: str, path: str) -> LabelSelector | None:
-    raw = shape.get(name)
-    return None if raw is None else LabelSelector.decode(raw, f"{path}.{name}")
+    selector = shape.get(name)
+    return None if selector is None else LabelSelector.decode(selector, f"{path}.{name}")
 
 
 def _decode_action(rule: Mapping[str, Any], path: str) -> PolicyAction:
-    given = [name for name in ("policyAction", "PolicyAction") if rule.get(name) is not None]
-    if len(given) != 1:
+    names = [name for name in ("policyAction", "PolicyAction") if rule.get(name) is not None]
+    if len(names) != 1:
         detail = f"{path}.policyAction: Required value"
-        if given:
+        if names:
             detail = f"{path}: policyAction and PolicyAction are two names of one field; give one"
         raise DecodeError(f"{path}.policyAction", detail)
-    at = f"{path}.{given[0]}"
-    shape = expect(rule[given[0]], dict, at, "PolicyAction")
+    at = f"{path}.{names[0]}"
+    action = expect(rule[names[0]], dict, at, "PolicyAction")
     return PolicyAction(
-        reject=expect(shape.get("reject"), bool, f"{at}.reject", "bool"),
-        updated_labels=decode_string_map(shape.get("updatedLabels"), f"{at}.updatedLabels"),
+        reject=expect(action.get("reject"), bool, f"{at}.reject", "bool"),
+        updated_labels=decode_string_map(action.get("updatedLabels"), f"{at}.updatedLabels"),
         updated_annotations=decode_string_map(
-            shape.get("updatedAnnotations"), f"{at}.updatedAnnotations"
+            action.get("updatedAnnotations"), f"{at}.updatedAnnotations"
         ),
     )
 
@@ -95,7 +95,7 @@ def encode_metadata_policy(policy: MetadataPolicy) -> dict[str, Any]:
         metadata["annotations"] = annotations
     spec: dict[str, Any] = {"rules": [_encode_rule(rule) for rule in policy.rules]}
     flags = {"ratchet": policy.ratchet, "strict": policy.strict}
-    spec.update({name: True for name, value in flags.items() if value})
+    spec.update({name: True for name, is_set in flags.items() if is_set})
     return {
         "apiVersion": API_VERSION,
         "kind": "MetadataPolicy",
@@ -165,10 +165,10 @@ def _protected_errors(keys: Iterable[str], path: FieldPath) -> list[FieldError]:
 def is_protected(key: str) -> bool:
     """Whether only Kubernetes or this product may set the key, as the QoS annotation."""
     # Keys of annotations are valid in any case: capitals must not bypass the check.
-    lowered = key.lower()
-    if lowered in _ALLOWED_KEYS or lowered.startswith(_ALLOWED_PREFIXES):
+    lowered_key = key.lower()
+    if lowered_key in _ALLOWED_KEYS or lowered_key.startswith(_ALLOWED_PREFIXES):
         return False
-    return _KUBERNETES in lowered
+    return _KUBERNETES in lowered_key
 
 
 def metadata_policy_warnings(policy: MetadataPolicy) -> tuple[str, ...]:
@@ -183,6 +183,6 @@ def metadata_policy_warnings(policy: MetadataPolicy) -> tuple[str, ...]:
             found.append(f"{place}: reject wins: the updated labels and annotations are never set")
         if not action.reject and not updates:
             found.append(f"{place}: the action does nothing")
-        if action.reject and all(given in (None, LabelSelector()) for given in selectors):
+        if action.reject and all(selector in (None, LabelSelector()) for selector in selectors):
             found.append(f"{place}: rejects every object of the namespace")
     return tuple(found)

@@ -78,7 +78,7 @@ class MetadataResult(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Match:
+class _Rule:
     """A rule as if it matched, with its text and its step in case it does not."""
 
     policy: MetadataPolicy
@@ -94,7 +94,7 @@ class _Match:
 
     def step(self, outcome: Outcome, detail: str) -> Step:
         """Build the trace's entry for the rule."""
-        return _step(self.policy, self.index, outcome, detail)
+        return _rule_step(self.policy, self.index, outcome, detail)
 
     def with_mode(self, text: str) -> str:
         """Add the enforcement to a text where the rule is not enforced."""
@@ -124,19 +124,19 @@ def apply(
 
     Updates go to ``obj``; predicates see ``snapshot``.
     """
-    matches, steps = _match(policies, snapshot)
-    setters = [match for match in matches if not match.rule.policy_action.reject]
-    judged = _judge_rejects(request, matches)
-    active = () if judged.violations else tuple([m for m in setters if m.is_enforced])
-    idle = setters if judged.violations else [m for m in setters if not m.is_enforced]
-    result = _set_all(obj, active)
+    rule_matches, steps = _match(policies, snapshot)
+    setters = [match for match in rule_matches if not match.rule.policy_action.reject]
+    rejected = _judge_rejects(request, rule_matches)
+    setting = () if rejected.violations else tuple([m for m in setters if m.is_enforced])
+    idle_rules = setters if rejected.violations else [m for m in setters if not m.is_enforced]
+    result = _set_all(obj, setting)
     return MetadataResult(
         object=result.object,
-        violations=judged.violations + result.violations,
-        observed=judged.observed,
+        violations=rejected.violations + result.violations,
+        observed=rejected.observed,
         operations=result.operations,
-        warnings=(*judged.warnings, *result.warnings, *_idle_warnings(idle)),
-        steps=_in_order([*steps, *judged.steps, *result.steps, *_idle_steps(idle)]),
+        warnings=(*rejected.warnings, *result.warnings, *_idle_warnings(idle_rules)),
+        steps=_in_rule_order([*steps, *rejected.steps, *result.steps, *_idle_steps(idle_rules)]),
     )
 
 
@@ -145,14 +145,14 @@ def recheck(
 ) -> MetadataResult:
     """Evaluate the rejects of ``strict`` policies again on the object as it will be stored."""
     strict = tuple([policy for policy in policies if policy.strict])
-    matches, steps = _match(strict, PodMetadata.of(obj))
-    judged = _judge_rejects(request, matches)
+    rule_matches, steps = _match(strict, PodMetadata.of(obj))
+    rejected = _judge_rejects(request, rule_matches)
     return MetadataResult(
         object=obj,
-        violations=judged.violations,
-        observed=judged.observed,
-        warnings=judged.warnings,
-        steps=_in_order([*steps, *judged.steps]),
+        violations=rejected.violations,
+        observed=rejected.observed,
+        warnings=rejected.warnings,
+        steps=_in_rule_order([*steps, *rejected.steps]),
     )
 
 
@@ -168,13 +168,13 @@ class _Rejects(NamedTuple):
 _NO_REJECTS: Final = _Rejects()
 
 
-def _judge_rejects(request: AdmissionRequest, matches: list[_Match]) -> _Rejects:
+def _judge_rejects(request: AdmissionRequest, rule_matches: list[_Rule]) -> _Rejects:
     """Evaluate the rejecting ones of the rules that matched."""
-    rejects = [match for match in matches if match.rule.policy_action.reject]
+    rejects = [match for match in rule_matches if match.rule.policy_action.reject]
     if not rejects:
         return _NO_REJECTS
     rejects, ratcheted = _ratchet(request, rejects)
-    violations, observed, warnings = _verdicts(rejects)
+    violations, observed, warnings = _reject_verdicts(rejects)
     return _Rejects(
         violations=violations,
         observed=observed,
@@ -188,30 +188,30 @@ def _judge_rejects(request: AdmissionRequest, matches: list[_Match]) -> _Rejects
 
 def _match(
     policies: tuple[MetadataPolicy, ...], snapshot: PodMetadata
-) -> tuple[list[_Match], list[Step]]:
+) -> tuple[list[_Rule], list[Step]]:
     """Match every rule in canonical order: those that match, and the steps of the others."""
-    matches: list[_Match] = []
+    rule_matches: list[_Rule] = []
     steps: list[Step] = []
     # By bytes, as Go compares names; a lone surrogate in one must not end the review.
     for policy in sorted(policies, key=lambda p: p.name.encode("utf-8", "surrogatepass")):
         for match in _rules(policy):
             if matches_rule(match.rule, snapshot):
-                matches.append(match)
+                rule_matches.append(match)
             else:
                 steps.append(match.no_match)
-    return matches, steps
+    return rule_matches, steps
 
 
 @once
-def _rules(policy: MetadataPolicy) -> tuple[_Match, ...]:
+def _rules(policy: MetadataPolicy) -> tuple[_Rule, ...]:
     """The rules of one policy, prepared once."""
     return tuple(
-        _Match(
+        _Rule(
             policy,
             index,
             rule,
             text=f"MetadataPolicy {policy.namespace}/{policy.name} rule {index}",
-            no_match=_step(policy, index, Outcome.NOT_MATCHED, ""),
+            no_match=_rule_step(policy, index, Outcome.NOT_MATCHED, ""),
         )
         for index, rule in enumerate(policy.rules)
     )
@@ -226,24 +226,24 @@ def matches_rule(rule: MetadataPolicyRule, snapshot: PodMetadata) -> bool:
     )
 
 
-def _ratchet(request: AdmissionRequest, rejects: list[_Match]) -> tuple[list[_Match], list[Step]]:
+def _ratchet(request: AdmissionRequest, rejects: list[_Rule]) -> tuple[list[_Rule], list[Step]]:
     """Drop rejects that the stored object matched already, where the policy has ``ratchet``."""
     if request.operation is not Operation.UPDATE or not any(m.policy.ratchet for m in rejects):
         return rejects, []
-    old = PodMetadata.of(request.old_object)
-    kept, steps = [], []
+    old_metadata = PodMetadata.of(request.old_object)
+    still_rejecting, steps = [], []
     for match in rejects:
-        if match.policy.ratchet and matches_rule(match.rule, old):
+        if match.policy.ratchet and matches_rule(match.rule, old_metadata):
             steps.append(match.step(Outcome.PASSED, "the stored object matched already"))
         else:
-            kept.append(match)
-    return kept, steps
+            still_rejecting.append(match)
+    return still_rejecting, steps
 
 
-def _verdicts(
-    rejects: list[_Match],
+def _reject_verdicts(
+    rejects: list[_Rule],
 ) -> tuple[tuple[Violation, ...], tuple[Violation, ...], tuple[str, ...]]:
-    found = [
+    rejections = [
         (
             match,
             Violation(
@@ -257,35 +257,35 @@ def _verdicts(
         for match in rejects
     ]
     return (
-        tuple(violation for match, violation in found if match.is_enforced),
-        tuple(violation for match, violation in found if not match.is_enforced),
+        tuple(violation for match, violation in rejections if match.is_enforced),
+        tuple(violation for match, violation in rejections if not match.is_enforced),
         tuple(
             violation.message
-            for match, violation in found
+            for match, violation in rejections
             if match.policy.enforcement is Enforcement.WARN
         ),
     )
 
 
-def _step(policy: MetadataPolicy, rule: int, outcome: Outcome, detail: str) -> Step:
+def _rule_step(policy: MetadataPolicy, rule: int, outcome: Outcome, detail: str) -> Step:
     return Step(name="MetadataPolicy", outcome=outcome, policy=policy.ref, rule=rule, detail=detail)
 
 
-def _idle_steps(idle: list[_Match]) -> list[Step]:
+def _idle_steps(idle_rules: list[_Rule]) -> list[Step]:
     """Trace rules that matched and set nothing: for their mode, or another rule's reject."""
     return [
         match.step(
             Outcome.UNCHANGED,
             match.with_mode("nothing set" if match.is_enforced else "would set its updates"),
         )
-        for match in idle
+        for match in idle_rules
     ]
 
 
-def _idle_warnings(idle: list[_Match]) -> list[str]:
+def _idle_warnings(idle_rules: list[_Rule]) -> list[str]:
     return [
         f"{match.text} would set labels or annotations (enforcement: warn)"
-        for match in idle
+        for match in idle_rules
         if match.policy.enforcement is Enforcement.WARN
         and (
             match.rule.policy_action.updated_labels or match.rule.policy_action.updated_annotations
@@ -293,73 +293,73 @@ def _idle_warnings(idle: list[_Match]) -> list[str]:
     ]
 
 
-def _in_order(steps: list[Step]) -> tuple[Step, ...]:
+def _in_rule_order(steps: list[Step]) -> tuple[Step, ...]:
     return tuple(sorted(steps, key=lambda s: (s.policy.name if s.policy else "", s.rule or 0)))
 
 
-def _set_all(obj: Mapping[str, Any], active: tuple[_Match, ...]) -> MetadataResult:
+def _set_all(obj: Mapping[str, Any], setting: tuple[_Rule, ...]) -> MetadataResult:
     """Set the updates of all matching rules; the last rule in order wins a key."""
-    if not active:
+    if not setting:
         return MetadataResult(object=obj)
-    wanted, conflicts = _merged(active)
-    changed, operations = set_metadata(obj, wanted)
-    annotations = changed["metadata"].get("annotations") or {} if operations else {}
+    merged, conflicts = _merged(setting)
+    updated, operations = set_metadata(obj, merged)
+    annotations = updated["metadata"].get("annotations") or {} if operations else {}
     if annotations_size(annotations) > MAX_ANNOTATIONS:
-        return _too_long(obj, active, conflicts)
+        return _too_long(obj, setting, conflicts)
     present = obj.get("metadata") or {}
     return MetadataResult(
-        object=changed,
+        object=updated,
         operations=operations,
         warnings=conflicts,
-        steps=tuple([_setter_step(match, wanted, present) for match in active]),
+        steps=tuple([_setter_step(match, merged, present) for match in setting]),
     )
 
 
 # Rules compare by identity here, so that a key costs no comparison of policies.
 @lru_cache(maxsize=1024)
-def _merged(active: tuple[_Match, ...]) -> tuple[dict[str, dict[str, str]], tuple[str, ...]]:
+def _merged(setting: tuple[_Rule, ...]) -> tuple[dict[str, dict[str, str]], tuple[str, ...]]:
     """Merge the updates of rules by field of the metadata, with a warning for each conflict."""
-    updates = [Update(match.text, match.rule.policy_action) for match in active]
+    updates = [Update(match.text, match.rule.policy_action) for match in setting]
     labels, annotations, conflicts = collect_updates(updates)
     return {"labels": labels, "annotations": annotations}, conflicts
 
 
 def _too_long(
-    obj: Mapping[str, Any], active: tuple[_Match, ...], warnings: tuple[str, ...]
+    obj: Mapping[str, Any], setting: tuple[_Rule, ...], warnings: tuple[str, ...]
 ) -> MetadataResult:
     """Refuse more annotations than the API server stores, as it would."""
     violation = Violation(
         reason=Reason.ANNOTATIONS_TOO_LONG,
         field="metadata.annotations",
         message=_TOO_LONG,
-        policy=active[-1].policy.ref,
-        rule=active[-1].index,
+        policy=setting[-1].policy.ref,
+        rule=setting[-1].index,
     )
-    steps = tuple(match.step(Outcome.VIOLATED, _TOO_LONG) for match in active)
+    steps = tuple(match.step(Outcome.VIOLATED, _TOO_LONG) for match in setting)
     return MetadataResult(object=obj, violations=(violation,), steps=steps, warnings=warnings)
 
 
 def _setter_step(
-    match: _Match, wanted: Mapping[str, Mapping[str, str]], present: Mapping[str, Any]
+    match: _Rule, merged: Mapping[str, Mapping[str, str]], present: Mapping[str, Any]
 ) -> Step:
     """Trace which of a rule's keys changed, by this rule or by a later one with the same key."""
     action = match.rule.policy_action
     labels, annotations = present.get("labels") or {}, present.get("annotations") or {}
     return _changed_step(
         match,
-        tuple([k for k in action.updated_labels if labels.get(k) != wanted["labels"][k]]),
+        tuple([k for k in action.updated_labels if labels.get(k) != merged["labels"][k]]),
         tuple(
             [
                 k
                 for k in action.updated_annotations
-                if annotations.get(k) != wanted["annotations"][k]
+                if annotations.get(k) != merged["annotations"][k]
             ]
         ),
     )
 
 
 @lru_cache(maxsize=4096)
-def _changed_step(match: _Match, labels: tuple[str, ...], annotations: tuple[str, ...]) -> Step:
+def _changed_step(match: _Rule, labels: tuple[str, ...], annotations: tuple[str, ...]) -> Step:
     changed = [f"label {key}" for key in labels] + [f"annotation {key}" for key in annotations]
     if not changed:
         return match.step(Outcome.UNCHANGED, "nothing to set")

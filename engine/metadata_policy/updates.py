@@ -48,17 +48,17 @@ def collect_updates(
 def _merge(
     what: str, updates: list[tuple[str, Mapping[str, str]]]
 ) -> tuple[dict[str, str], list[str]]:
-    values: dict[str, str] = {}
-    owners: dict[str, str] = {}
+    merged: dict[str, str] = {}
+    origins: dict[str, str] = {}
     warnings: list[str] = []
-    for rule, wanted in updates:
-        for key, value in wanted.items():
-            if values.get(key, value) != value:
+    for rule, rule_updates in updates:
+        for key, value in rule_updates.items():
+            if merged.get(key, value) != value:
                 warnings.append(
-                    f"{rule} overrides {owners[key].removeprefix('MetadataPolicy ')}: {what} {key}"
+                    f"{rule} overrides {origins[key].removeprefix('MetadataPolicy ')}: {what} {key}"
                 )
-            values[key], owners[key] = value, rule
-    return values, warnings
+            merged[key], origins[key] = value, rule
+    return merged, warnings
 
 
 def set_metadata(
@@ -70,23 +70,23 @@ def set_metadata(
     Maps that are missing or null are added by operations of their own.
     """
     metadata: Mapping[str, Any] = obj.get("metadata") or _NOTHING
-    fresh: dict[str, dict[str, str]] = {}
+    changed_maps: dict[str, dict[str, str]] = {}
     operations: list[PatchOperation] = []
-    for field, values in wanted.items():
+    for field, wanted_keys in wanted.items():
         present: Mapping[str, str] = metadata.get(field) or _NOTHING
-        changes = [entry for entry in values.items() if present.get(entry[0]) != entry[1]]
+        changes = [pair for pair in wanted_keys.items() if present.get(pair[0]) != pair[1]]
         if not changes:
             continue
         if metadata.get(field) is None:
             operations.append(PatchOperation("add", f"/metadata/{field}", {}))
         changes.sort()  # equal objects get equal patches
-        fresh[field] = {**present, **dict(changes)}
+        changed_maps[field] = {**present, **dict(changes)}
         operations += [_addition(field, key, value) for key, value in changes]
-    if not fresh:
+    if not changed_maps:
         return obj, ()
     if obj.get("metadata") is None:
         operations.insert(0, PatchOperation("add", "/metadata", {}))
-    return {**obj, "metadata": {**metadata, **fresh}}, tuple(operations)
+    return {**obj, "metadata": {**metadata, **changed_maps}}, tuple(operations)
 
 
 @lru_cache(maxsize=1024)
@@ -113,22 +113,22 @@ def annotate_qos(
     new pod follows its spec after LimitRange defaults. An existing pod keeps the class with which
     it was created, that of the old object.
     """
-    if why := _reason_skipped(request):
+    if why := _reason_no_qos(request):
         return QOSResult(object=obj, step=Step(name=_QOS_STEP, outcome=Outcome.SKIPPED, detail=why))
-    update = request.operation is Operation.UPDATE and request.old_object is not None
+    is_update = request.operation is Operation.UPDATE and request.old_object is not None
     # A resize must not change the class, so that the old object is right even if the spec differs.
-    qos = str(qos_class(request.old_object if update and request.old_object else defaulted))
-    changed, operations = set_metadata(obj, {"annotations": {QOS_ANNOTATION: qos}})
-    step = _step(Outcome.CHANGED if operations else Outcome.UNCHANGED, qos)
-    return QOSResult(object=changed, qos=qos, operations=operations, step=step)
+    qos = str(qos_class(request.old_object if is_update and request.old_object else defaulted))
+    annotated, operations = set_metadata(obj, {"annotations": {QOS_ANNOTATION: qos}})
+    step = _qos_step(Outcome.CHANGED if operations else Outcome.UNCHANGED, qos)
+    return QOSResult(object=annotated, qos=qos, operations=operations, step=step)
 
 
 @cache
-def _step(outcome: Outcome, qos: str) -> Step:
+def _qos_step(outcome: Outcome, qos: str) -> Step:
     return Step(name=_QOS_STEP, outcome=outcome, detail=f"{QOS_ANNOTATION}={qos}")
 
 
-def _reason_skipped(request: AdmissionRequest) -> str:
+def _reason_no_qos(request: AdmissionRequest) -> str:
     if str(request.resource) != "pods" or request.sub_resource:
         return "only pods carry a QoS class"
     if request.operation not in (Operation.CREATE, Operation.UPDATE):

@@ -37,12 +37,12 @@ class LabelSelectorRequirement(Remembering):
     @classmethod
     def decode(cls, raw: object, path: str) -> Self:
         """Decode the JSON form; raises ``DecodeError``."""
-        shape = expect(raw, dict, path, "LabelSelectorRequirement")
-        operator = shape.get("operator")
+        raw_entry = expect(raw, dict, path, "LabelSelectorRequirement")
+        operator = raw_entry.get("operator")
         return cls(
-            key=expect(shape.get("key"), str, f"{path}.key", "string"),
+            key=expect(raw_entry.get("key"), str, f"{path}.key", "string"),
             operator=expect(operator, str, f"{path}.operator", "LabelSelectorOperator"),
-            values=decode_string_list(shape.get("values"), f"{path}.values"),
+            values=decode_string_list(raw_entry.get("values"), f"{path}.values"),
         )
 
     def encode(self) -> dict[str, Any]:
@@ -119,18 +119,18 @@ def validate_label_selector(
     With ``label_values=False`` the selector is over annotations: keys are compared in lower case
     and values are free text.
     """
-    at = path if isinstance(path, FieldPath) else FieldPath(path)
+    selector_path = path if isinstance(path, FieldPath) else FieldPath(path)
     errors: list[FieldError] = []
     for key, value in sorted(selector.match_labels.items()):
-        errors += _key_errors(key, at.child("matchLabels"), lower=not label_values)
+        errors += _key_errors(key, selector_path.child("matchLabels"), lower=not label_values)
         if label_values:
-            errors += _value_errors(value, at.child("matchLabels"))
+            errors += _value_errors(value, selector_path.child("matchLabels"))
     for index, entry in enumerate(selector.match_expressions):
-        place = at.child("matchExpressions").index(index)
-        errors += _operator_errors(entry, place)
-        errors += _key_errors(entry.key, place.child("key"), lower=not label_values)
+        entry_path = selector_path.child("matchExpressions").index(index)
+        errors += _operator_errors(entry, entry_path)
+        errors += _key_errors(entry.key, entry_path.child("key"), lower=not label_values)
         for position, value in enumerate(entry.values if label_values else ()):
-            errors += _value_errors(value, place.child("values").index(position))
+            errors += _value_errors(value, entry_path.child("values").index(position))
     return errors
 
 
@@ -151,11 +151,11 @@ def _operator_errors(entry: LabelSelectorRequirement, path: FieldPath) -> list[F
         detail = "not a valid selector operator"
         field_path = path.child("operator").text
         return [FieldError(ErrorType.INVALID, field_path, entry.operator, detail)]
-    place = path.child("values").text
+    values_path = path.child("values").text
     if entry.operator in _WITH_VALUES and not entry.values:
         detail = "must be specified when `operator` is 'In' or 'NotIn'"
-        return [FieldError(ErrorType.REQUIRED, place, None, detail)]
+        return [FieldError(ErrorType.REQUIRED, values_path, None, detail)]
     if entry.operator not in _WITH_VALUES and entry.values:
         detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-        return [FieldError(ErrorType.FORBIDDEN, place, None, detail)]
+        return [FieldError(ErrorType.FORBIDDEN, values_path, None, detail)]
     return []

@@ -44,10 +44,10 @@ OPERATORS = {
     "DoesNotExist": SelectorOperator.DOES_NOT_EXIST,
 }
 # Tuples, which compare by identity first: an enumeration's hash is slow.
-_SETS = (SelectorOperator.IN, SelectorOperator.NOT_IN)
-_COMPARISONS = (SelectorOperator.GREATER_THAN, SelectorOperator.LESS_THAN)
-_PRESENCE = (SelectorOperator.EXISTS, SelectorOperator.DOES_NOT_EXIST)
-_NEGATED = (SelectorOperator.NOT_IN, SelectorOperator.NOT_EQUALS)
+_SET_OPERATORS = (SelectorOperator.IN, SelectorOperator.NOT_IN)
+_COMPARING = (SelectorOperator.GREATER_THAN, SelectorOperator.LESS_THAN)
+_PRESENCE_OPERATORS = (SelectorOperator.EXISTS, SelectorOperator.DOES_NOT_EXIST)
+_NEGATED_OPERATORS = (SelectorOperator.NOT_IN, SelectorOperator.NOT_EQUALS)
 _SIGNS = {SelectorOperator.GREATER_THAN: ">", SelectorOperator.LESS_THAN: "<"}
 # More digits overflow int64 anyway, and int() takes long for very long texts.
 _INTEGER = re.compile(r"[+-]?[0-9]{1,25}")
@@ -76,20 +76,20 @@ class Requirement:
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether the labels satisfy this requirement; absent keys satisfy the negated ones."""
         present = self.key in labels
-        if self.operator in _PRESENCE:
+        if self.operator in _PRESENCE_OPERATORS:
             return present is (self.operator is SelectorOperator.EXISTS)
-        if self.operator in _COMPARISONS:
+        if self.operator in _COMPARING:
             ours, theirs = parse_int64(self.values[0]), parse_int64(labels.get(self.key, ""))
             if ours is None or theirs is None:
                 return False
             is_greater = self.operator is SelectorOperator.GREATER_THAN
             return theirs > ours if is_greater else theirs < ours
         listed = present and labels[self.key] in self.values
-        return listed is not (self.operator in _NEGATED)
+        return listed is not (self.operator in _NEGATED_OPERATORS)
 
     def __str__(self) -> str:
         values = ",".join(self.values)
-        if self.operator in _SETS:
+        if self.operator in _SET_OPERATORS:
             return f"{self.key} {self.operator} ({values})"
         if self.operator is SelectorOperator.EXISTS:
             return self.key
@@ -107,13 +107,13 @@ def key_errors(key: str, path: str = "<nil>") -> list[FieldError]:
 
 
 def _arity_errors(operator: SelectorOperator, values: Sequence[str]) -> list[FieldError]:
-    if operator in _SETS:
+    if operator in _SET_OPERATORS:
         detail = "" if values else "for 'in', 'notin' operators, values set can't be empty"
-    elif operator in _PRESENCE:
+    elif operator in _PRESENCE_OPERATORS:
         detail = "values set must be empty for exists and does not exist" if values else ""
     elif len(values) == 1:
         detail = ""
-    elif operator in _COMPARISONS:
+    elif operator in _COMPARING:
         detail = "for 'Gt', 'Lt' operators, exactly one value is required"
     else:
         detail = "exact-match compatibility requires one single value"
@@ -123,7 +123,7 @@ def _arity_errors(operator: SelectorOperator, values: Sequence[str]) -> list[Fie
 def build_requirement(key: str, operator: SelectorOperator, values: Sequence[str]) -> Requirement:
     """Build a valid requirement; raises ``SelectorError`` with the library's own text."""
     errors = key_errors(key) + _arity_errors(operator, values)
-    if operator in _COMPARISONS:
+    if operator in _COMPARING:
         detail = "for 'Gt', 'Lt' operators, the value must be an integer"
         errors += [
             FieldError(ErrorType.INVALID, f"values[{index}]", value, detail)

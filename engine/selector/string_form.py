@@ -1,4 +1,4 @@
-"""``Selector`` and _Parser of its string form by tokens and words: ``a=b,c in (d,e),!f``.
+"""``Selector`` and the _Parser of its string form, word by word: ``a=b,c in (d,e),!f``.
 
 Source: ``k8s.io/apimachinery/pkg/labels/selector.go`` (the accepted language and its texts).
 """
@@ -78,7 +78,7 @@ class _Parser:
 
     def selector(self) -> Selector:
         """Read all requirements, separated by commas."""
-        found: list[Requirement] = []
+        requirements: list[Requirement] = []
         if self.peek() == _END:
             return Selector()
         if not _starts_requirement(self.peek()):
@@ -87,12 +87,12 @@ class _Parser:
             )
         while True:
             try:
-                found.append(self.requirement())
+                requirements.append(self.requirement())
             except SelectorError as error:
                 raise SelectorError(f"unable to parse requirement: {error}") from None
             word = self.take()
             if word == _END:
-                return Selector.of(found)
+                return Selector.of(requirements)
             if word != ",":
                 raise SelectorError(f"found '{word}', expected: ',' or 'end of string'")
             if not _starts_requirement(self.peek()):
@@ -131,14 +131,14 @@ class _Parser:
         """Read a list in parentheses, where an entry left out is the empty value."""
         if (word := self.take()) != "(":
             raise SelectorError(f"found '{word}' expected: '('")
-        found = set()
+        listed = set()
         while True:
-            found.add("" if self.peek() in (",", ")") else self.identifier())
+            listed.add("" if self.peek() in (",", ")") else self.identifier())
             if (word := self.take()) != ",":
                 break
         if word != ")":
             raise SelectorError(f"found '{word}', expected: ',' or ')'")
-        return sorted(found)
+        return sorted(listed)
 
 
 def _starts_requirement(word: str) -> bool:
