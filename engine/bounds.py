@@ -1,4 +1,4 @@
-"""Room for violations and texts: ``Collected`` kept and more; ``bounded``, ``shortened``, cut.
+"""Most violations, longest message, longest review: ``Collected``, ``bounded``, ``shortened``, cut.
 
 The number of violations grows with the object times the policies; a person reads a few.
 """

@@ -1,4 +1,4 @@
-"""``prepare`` and ``Prepared``: both passes in order, phase and authority, canary, policy objects.
+"""``prepare`` and ``Prepared.decide``: mutation, inspection and template judged, then concluded.
 
 The first step is expensive and needs no lock; the second is a few additions, done while the quotas
 are locked.
@@ -103,20 +103,20 @@ def prepare(
     """
     if request.operation in (Operation.DELETE, Operation.CONNECT):
         steps = skipped("Chain", f"no policy judges {request.operation}").steps
-        return _settled(Decision(allowed=True, trace=steps, object=request.object))
+        return _decided(Decision(allowed=True, trace=steps, object=request.object))
     if request.dry_run and is_canary(request):
-        return _settled(answer_canary(request, phase))
+        return _decided(answer_canary(request, phase))
     try:
         if is_policy_object(request):
             return _prepare_policy(request, policy_set, phase, now)
         return _prepare_object(request, policy_set, phase, now)
     except DecodeError as error:
-        return _settled(unreadable(request, error))
+        return _decided(unreadable(request, error))
     except TooLongError:
-        return _settled(took_too_long(request))
+        return _decided(took_too_long(request))
 
 
-def _settled(decision: Decision) -> Prepared:
+def _decided(decision: Decision) -> Prepared:
     """Wrap a decision that no used amount can change."""
     return Prepared(conclude=lambda _used: decision)
 
@@ -128,7 +128,7 @@ def _prepare_policy(
     policy_decision = admit_object(request)
     if not policy_decision.allowed or phase is Phase.MUTATE:
         # Quotas may count policy objects, too (``count/resourcequotas``), but only valid ones.
-        return _settled(policy_decision)
+        return _decided(policy_decision)
     prepared = _prepare_object(request, policy_set, phase, now)
 
     def conclude(used: UsedAmounts) -> Decision:
@@ -150,7 +150,7 @@ def _prepare_object(
     if obj is None:
         raise DecodeError("object", "the request carries no object")
     if phase is Phase.MUTATE:
-        return _settled(_mutated(request, policy_set, obj))
+        return _decided(_mutated(request, policy_set, obj))
     mutation = Mutation(object=obj)
     if phase is Phase.BOTH:
         server_policies = policy_set

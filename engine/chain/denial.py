@@ -103,10 +103,10 @@ def refused(
 
 def _causes(violations: Sequence[Violation]) -> tuple[tuple[str, str], ...]:
     """List field and text of each violation, up to the length of a message."""
-    room, causes = LONGEST_MESSAGE, []
+    bytes_left, causes = LONGEST_MESSAGE, []
     for violation in violations:
-        room -= size_of(violation.field) + size_of(violation.message)
-        if room < 0:
+        bytes_left -= size_of(violation.field) + size_of(violation.message)
+        if bytes_left < 0:
             break
         causes.append((violation.field, violation.message))
     return tuple(causes)

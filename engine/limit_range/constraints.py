@@ -182,7 +182,7 @@ def ratio_text(numerator: int, denominator: int) -> str:
     are finer than thousandths or overflow them (where the server's figures are wrong) are rendered
     exactly. The denominator is not zero. Source: plugin/pkg/admission/limitranger.
     """
-    upper, lower = (divmod(pair, _MILLI) for pair in (numerator, denominator))
+    upper, lower = (divmod(nanos, _MILLI) for nanos in (numerator, denominator))
     if upper[1] or lower[1] or max(abs(upper[0]), abs(lower[0])) > _MOST_WHOLE_MILLI:
         return six_decimals(numerator, denominator)
     (upper_is, upper_of), (lower_is, lower_of) = (_float64(pair[0], 1) for pair in (upper, lower))

@@ -122,8 +122,8 @@ def _fill_slots(
     for position, slot in enumerate(slots):
         if pause is not None and not position % _SLOTS_AT_ONCE:
             pause()
-        set_limits = _set_unstated(builder, (*slot.path, "limits"), defaults.limits, slot.limits)
-        set_requests = _set_unstated(
+        set_limits = _set_in_slot(builder, (*slot.path, "limits"), defaults.limits, slot.limits)
+        set_requests = _set_in_slot(
             builder, (*slot.path, "requests"), defaults.requests, slot.requests
         )
         # Requests before limits, as LimitRanger writes the annotation.
@@ -169,24 +169,24 @@ def _defaults_of(limit_range: LimitRange) -> _RangeDefaults:
     return _RangeDefaults(limits, requests, unused, met)
 
 
-def _set_unstated(
+def _set_in_slot(
     builder: PatchBuilder,
     path: tuple[str | int, ...],
     defaults: Mapping[str, str],
-    stated: set[str],
+    slot_names: set[str],
 ) -> list[str]:
     """Set the names that a container lacks, in one operation where it has no map yet."""
-    if defaults.keys() <= stated:
+    if defaults.keys() <= slot_names:
         return []
-    unstated = {name: text for name, text in defaults.items() if name not in stated}
+    new_defaults = {name: text for name, text in defaults.items() if name not in slot_names}
     # Adding the whole map would replace the amounts that the container states.
-    if stated:
-        for name, text in unstated.items():
+    if slot_names:
+        for name, text in new_defaults.items():
             builder.set((*path, name), text)
     else:
-        builder.set(path, unstated)
-    stated.update(unstated)
-    return sorted(unstated)
+        builder.set(path, new_defaults)
+    slot_names.update(new_defaults)
+    return sorted(new_defaults)
 
 
 def _step(limit_range: LimitRange, outcome: Outcome, detail: str) -> Step:

@@ -1,4 +1,4 @@
-"""API defaulting on a fresh copy: limits to requests, rounded amounts; ``record`` of each change.
+"""API defaulting on a fresh copy, if not settled: limits to requests, rounded amounts; ``record``.
 
 Source: ``pkg/apis/core/v1/defaults.go``. Every quantity is rounded up to thousandths and rewritten
 as Kubernetes prints it. The given object is not changed; the copy shares all unchanged parts.

@@ -1,4 +1,4 @@
-"""Read ``PodSpec`` and ``Container`` from a spec, kept by marshalled excerpt; is it settled or not.
+"""Read ``PodSpec`` and ``Container`` from a pod's raw lists, kept by marshalled excerpts; Go paths.
 
 Shapes that the API server could not decode raise DecodeError with Go's text; unknown fields are
 ignored. Pods of one template share one cached value, with all facts that it keeps.

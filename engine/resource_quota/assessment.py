@@ -1,4 +1,4 @@
-"""Assess a request before used amounts: usage and its growth, Demand on each match, missing cover.
+"""Assess a request before used amounts: whole usage and growth, Demand on matches, needed cover.
 
 Source: the parts of ``CheckRequest`` that need no used amount, in
 ``apiserver/pkg/admission/plugin/resourcequota/controller.go``. The tracked names are known here.

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 ONE: Final = Quantity.from_int(1)
 ZERO: Final = Quantity.from_int(0)
-_COMPUTE_NAMES: Final = ("cpu", "memory", "ephemeral-storage")
+_CHARGED_COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
 _REQUESTS: Final = "requests."
 _LIMITS: Final = "limits."
 _DEVICE_CLASS: Final = DEVICE_CLASS_REQUEST.removeprefix(_REQUESTS)
@@ -104,13 +104,13 @@ def _compute_usage(requests: ResourceList, limits: ResourceList) -> dict[str, Qu
     """Rename requests and limits to the names of quotas; absent amounts stay absent."""
     usage: dict[str, Quantity] = {}
     for name, quantity in requests.items():
-        if name in _COMPUTE_NAMES or is_hugepage(name):
+        if name in _CHARGED_COMPUTE or is_hugepage(name):
             usage[name] = quantity
             usage[_REQUESTS + name] = quantity
         # Without overcommitment limits equal requests, so that quotas bound only requests.
         elif is_extended_resource(name) or name.startswith(_DEVICE_CLASS):
             usage[_REQUESTS + name] = quantity
-    for name in _COMPUTE_NAMES:
+    for name in _CHARGED_COMPUTE:
         if name in limits:
             usage[_LIMITS + name] = limits[name]
     return usage
@@ -240,18 +240,18 @@ def _claim_storage(claim: Mapping[str, Any], spec: Mapping[str, Any]) -> Quantit
     resources = expect_map(spec.get("resources"), path, go_type)
     path = "spec.resources.requests"
     go_type = f"VolumeResourceRequirements.{path}"
-    requested = expect_resource_list(resources.get("requests"), path, go_type).get("storage")
-    if requested is None:
+    storage = expect_resource_list(resources.get("requests"), path, go_type).get("storage")
+    if storage is None:
         return None
     go_type = f"{_CLAIM}.status of type v1.{_CLAIM}Status"
     status = expect_map(claim.get("status"), "status", go_type)
     path = "status.allocatedResources"
     go_type = f"{_CLAIM}Status.{path}"
     allocated = expect_resource_list(status.get("allocatedResources"), path, go_type).get("storage")
-    requested = _whole_bytes(requested)
+    storage = _whole_bytes(storage)
     if allocated is None:
-        return requested
-    return max(requested, _whole_bytes(allocated))
+        return storage
+    return max(storage, _whole_bytes(allocated))
 
 
 def _whole_bytes(quantity: Quantity) -> Quantity:

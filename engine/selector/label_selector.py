@@ -18,7 +18,7 @@ from engine.selector.string_form import Selector
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_WITH_VALUES = frozenset({"In", "NotIn"})
+_LISTING_OPERATORS = frozenset({"In", "NotIn"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class LabelSelector:
             if labels.get(key) != value:
                 return False
         expressions = self.match_expressions
-        return not expressions or all(entry.matches(labels) for entry in expressions)
+        return not expressions or all(expression.matches(labels) for expression in expressions)
 
     def __str__(self) -> str:
         """The string form, as ``kubectl get -l`` accepts it."""
@@ -125,11 +125,11 @@ def validate_label_selector(
         errors += _key_errors(key, selector_path.child("matchLabels"), lower=not label_values)
         if label_values:
             errors += _value_errors(value, selector_path.child("matchLabels"))
-    for index, entry in enumerate(selector.match_expressions):
+    for index, expression in enumerate(selector.match_expressions):
         entry_path = selector_path.child("matchExpressions").index(index)
-        errors += _operator_errors(entry, entry_path)
-        errors += _key_errors(entry.key, entry_path.child("key"), lower=not label_values)
-        for position, value in enumerate(entry.values if label_values else ()):
+        errors += _operator_errors(expression, entry_path)
+        errors += _key_errors(expression.key, entry_path.child("key"), lower=not label_values)
+        for position, value in enumerate(expression.values if label_values else ()):
             errors += _value_errors(value, entry_path.child("values").index(position))
     return errors
 
@@ -146,16 +146,16 @@ def _value_errors(value: str, path: FieldPath) -> list[FieldError]:
     ]
 
 
-def _operator_errors(entry: LabelSelectorRequirement, path: FieldPath) -> list[FieldError]:
-    if entry.operator not in OPERATORS:
+def _operator_errors(expression: LabelSelectorRequirement, path: FieldPath) -> list[FieldError]:
+    if expression.operator not in OPERATORS:
         detail = "not a valid selector operator"
         field_path = path.child("operator").text
-        return [FieldError(ErrorType.INVALID, field_path, entry.operator, detail)]
+        return [FieldError(ErrorType.INVALID, field_path, expression.operator, detail)]
     values_path = path.child("values").text
-    if entry.operator in _WITH_VALUES and not entry.values:
+    if expression.operator in _LISTING_OPERATORS and not expression.values:
         detail = "must be specified when `operator` is 'In' or 'NotIn'"
         return [FieldError(ErrorType.REQUIRED, values_path, None, detail)]
-    if entry.operator not in _WITH_VALUES and entry.values:
+    if expression.operator not in _LISTING_OPERATORS and expression.values:
         detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
         return [FieldError(ErrorType.FORBIDDEN, values_path, None, detail)]
     return []
