@@ -1,4 +1,4 @@
-"""Django app configuration: registers the portal's system checks and signal receivers."""
+"""PortalConfig, Django's app configuration of the portal; imports checks and signal receivers."""
 
 from __future__ import annotations
 

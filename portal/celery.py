@@ -1,4 +1,4 @@
-"""The Celery application of worker and beat: the schedule, and what each does at start and stop."""
+"""Celery app of worker and beat: beat_schedule of tasks, beat's heartbeat, keys made at start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Django system checks of settings and of the PostgreSQL server, each with its remedy."""
+"""Django system checks (portal.W001, E001 …) with hints: URL, key file, broker, PostgreSQL."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from psycopg_pool import PoolTimeout
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
-_DURABLE: Final = ("fsync", "full_page_writes", "synchronous_commit")
+_LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+_DURABILITY_SETTINGS: Final = ("fsync", "full_page_writes", "synchronous_commit")
 
 
 @register(Tags.security, deploy=True)
 def check_external_url(**_: Any) -> list[CheckMessage]:
     """Passwords and reviews must not cross a network in the clear."""
-    address = urlsplit(settings.GATEHOUSE_EXTERNAL_URL)
-    if address.scheme == "https" or address.hostname in _LOOPBACK:
+    external_url = urlsplit(settings.GATEHOUSE_EXTERNAL_URL)
+    if external_url.scheme == "https" or external_url.hostname in _LOOPBACK_HOSTS:
         return []
     hint = "Put TLS in front and set GATEHOUSE_EXTERNAL_URL to the https:// address."
     return [Warning("The portal is served over plain HTTP.", hint=hint, id="portal.W001")]
@@ -33,10 +33,10 @@ def check_external_url(**_: Any) -> list[CheckMessage]:
 @register(Tags.security)
 def check_secret_key_file(**_: Any) -> list[CheckMessage]:
     """Only its owner may read the generated secret key."""
-    path = Path(settings.GATEHOUSE_VAR) / "secret-key"
-    if not path.exists() or not stat.S_IMODE(path.stat().st_mode) & 0o077:
+    key_file = Path(settings.GATEHOUSE_VAR) / "secret-key"
+    if not key_file.exists() or not stat.S_IMODE(key_file.stat().st_mode) & 0o077:
         return []
-    hint = f"Run: chmod 600 {path}"
+    hint = f"Run: chmod 600 {key_file}"
     return [Warning("Others can read the secret key.", hint=hint, id="portal.W002")]
 
 
@@ -65,10 +65,10 @@ def check_durability(databases: Sequence[str] | None = None, **_: Any) -> list[C
     """An answered decision must survive a power cut: the server must write before it confirms."""
     hint = "Turn it on in postgresql.conf: without it, answered decisions can be lost."
     return [
-        Error(f"PostgreSQL runs with {each} = off.", hint=hint, id="portal.E001")
-        for name in databases or ()
-        if connections[name].vendor == "postgresql"
-        for each in _switched_off(name)
+        Error(f"PostgreSQL runs with {setting} = off.", hint=hint, id="portal.E001")
+        for alias in databases or ()
+        if connections[alias].vendor == "postgresql"
+        for setting in _durability_off(alias)
     ]
 
 
@@ -79,35 +79,35 @@ def check_session(databases: Sequence[str] | None = None, **_: Any) -> list[Chec
     message = "A pooler between the portal and PostgreSQL shares sessions by transaction."
     return [
         Error(message, hint=hint, id="portal.E002")
-        for name in databases or ()
-        if connections[name].vendor == "postgresql" and _is_shared_by_transaction(name)
+        for alias in databases or ()
+        if connections[alias].vendor == "postgresql" and _is_shared_by_transaction(alias)
     ]
 
 
-def _is_shared_by_transaction(name: str) -> bool:
+def _is_shared_by_transaction(alias: str) -> bool:
     # Such a pooler gives the session of an idle connection to another one that begins a
     # transaction, and the idle connection a different session later.
-    words = connections[name].get_connection_params()
-    words.pop("pool", None)
+    parameters = connections[alias].get_connection_params()
+    parameters.pop("pool", None)
     try:
-        with psycopg.connect(**words, autocommit=True) as idle:
-            before = _session(idle)
-            with psycopg.connect(**words, autocommit=True) as busy, busy.transaction():
-                return _session(busy) == before or _session(idle) != before
+        with psycopg.connect(**parameters, autocommit=True) as idle:
+            idle_pid = _session_pid(idle)
+            with psycopg.connect(**parameters, autocommit=True) as busy, busy.transaction():
+                return _session_pid(busy) == idle_pid or _session_pid(idle) != idle_pid
     except psycopg.Error:
         return False  # the next query reports the failure better
 
 
-def _session(connection: psycopg.Connection[Any]) -> int:
-    row = connection.execute("SELECT pg_backend_pid()").fetchone()
-    return int(row[0]) if row else 0
+def _session_pid(connection: psycopg.Connection[Any]) -> int:
+    pid_row = connection.execute("SELECT pg_backend_pid()").fetchone()
+    return int(pid_row[0]) if pid_row else 0
 
 
-def _switched_off(name: str) -> list[str]:
-    query = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
+def _durability_off(alias: str) -> list[str]:
+    settings_query = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
     try:
-        with connections[name].cursor() as cursor:
-            cursor.execute(query, [list(_DURABLE)])
-            return sorted(each for each, value in cursor.fetchall() if value == "off")
+        with connections[alias].cursor() as cursor:
+            cursor.execute(settings_query, [list(_DURABILITY_SETTINGS)])
+            return sorted(setting for setting, onoff in cursor.fetchall() if onoff == "off")
     except (DatabaseError, PoolTimeout):
         return []  # the next query reports the failure better

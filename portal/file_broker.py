@@ -1,4 +1,4 @@
-"""The Celery broker of ``make run``: kombu's file transport, made safe for several processes.
+"""Celery broker of ``make run``: kombu's filesystem Channel, bindings and messages in whole files.
 
 Kombu's own transport shows others a message, or its table of queues, before its content is
 written: the message is lost, and its reader crashes. Here every file is complete when it appears.
@@ -35,7 +35,7 @@ class Channel(filesystem.Channel):
         self, exchange: str, routing_key: str | None, pattern: str | None, queue: str | None
     ) -> None:
         binding = [routing_key or "", pattern or "", queue or ""]
-        with self._changing(exchange) as bindings:
+        with self._changing_bindings(exchange) as bindings:
             if binding not in bindings:
                 bindings.insert(0, binding)
 
@@ -43,45 +43,45 @@ class Channel(filesystem.Channel):
         self._purge(queue)
         routing_key, pattern = names[:2]
         binding = [routing_key or "", pattern or "", queue or ""]
-        with self._changing(exchange) as bindings:
+        with self._changing_bindings(exchange) as bindings:
             if binding in bindings:
                 bindings.remove(binding)
 
     def _bindings(self, exchange: str) -> list[Binding]:
-        file = self._exchange_file(exchange)  # type: ignore[attr-defined] # it is there
+        exchange_file = self._exchange_file(exchange)  # type: ignore[attr-defined] # it is there
         try:
-            return list(loads(file.read_text()))
+            return list(loads(exchange_file.read_text()))
         except FileNotFoundError:
             return []
 
     @contextmanager
-    def _changing(self, exchange: str) -> Iterator[list[Binding]]:
+    def _changing_bindings(self, exchange: str) -> Iterator[list[Binding]]:
         """Lock the table, and replace it by the changed bindings at the end."""
-        file = self._exchange_file(exchange)  # type: ignore[attr-defined] # it is there
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.with_suffix(".lock").open("w") as lock:
+        exchange_file = self._exchange_file(exchange)  # type: ignore[attr-defined] # it is there
+        exchange_file.parent.mkdir(parents=True, exist_ok=True)
+        with exchange_file.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             bindings = self._bindings(exchange)
             yield bindings
-            _write(file, bindings)
+            _write_whole(exchange_file, bindings)
 
     def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override] # as it is
         # The wall clock: messages keep their order across restarts of the machine. Kombu's own
         # monotonic clock starts again at zero.
-        name = f"{time_ns() // 1_000_000:015}_{uuid.uuid4()}.{queue}.msg"
-        _write(Path(self.data_folder_out) / name, payload)
+        message_name = f"{time_ns() // 1_000_000:015}_{uuid.uuid4()}.{queue}.msg"
+        _write_whole(Path(self.data_folder_out) / message_name, payload)
 
     def _get(self, queue: str, timeout: float | None = None) -> Any:  # noqa: ARG002 - never waits
-        for file in sorted(Path(self.data_folder_in).glob(f"*.{queue}.msg")):
-            if file.name.partition(".")[2] != f"{queue}.msg":
+        for message_file in sorted(Path(self.data_folder_in).glob(f"*.{queue}.msg")):
+            if message_file.name.partition(".")[2] != f"{queue}.msg":
                 continue  # the queue "a.celery", where "celery" was wanted
-            taken = file.with_suffix(".taken")
+            taken_file = message_file.with_suffix(".taken")
             try:  # a rename succeeds for one process only: it claims the message
-                file.rename(taken)
+                message_file.rename(taken_file)
             except FileNotFoundError:  # another worker was faster
                 continue
-            message = loads(taken.read_text())
-            taken.unlink()
+            message = loads(taken_file.read_text())
+            taken_file.unlink()
             return message
         raise Empty
 
@@ -93,8 +93,8 @@ class FileTransport(filesystem.Transport):
     default_connection_params: ClassVar[dict[str, Any]] = {}  # there is no host to complain about
 
 
-def _write(file: Path, value: object) -> None:
+def _write_whole(file: Path, content: object) -> None:
     """Create or replace the file in one step: a rename is atomic, a write is not."""
-    part = file.with_suffix(f".{uuid.uuid4()}.part")
-    part.write_text(dumps(value))
-    part.rename(file)
+    part_file = file.with_suffix(f".{uuid.uuid4()}.part")
+    part_file.write_text(dumps(content))
+    part_file.rename(file)

@@ -1,4 +1,4 @@
-"""Graceful shutdown of a web process: signals, readiness, and closing connections.
+"""ShutdownState of a web process: STOPPING and REPLACED signals, listener let go, Connection close.
 
 Signal handlers set the flags; requests and ``/readyz`` read them. Plain Python.
 """
@@ -36,27 +36,27 @@ state: Final = ShutdownState()
 def listen_for_signals(listener: int | None) -> None:
     """Handle both signals from now on; ``listener`` is the descriptor of the socket to leave."""
 
-    def stopping(_number: int, _frame: FrameType | None) -> None:
+    def on_stopping(_number: int, _frame: FrameType | None) -> None:
         state.is_stopping = state.is_closing = True
 
-    def replaced(_number: int, _frame: FrameType | None) -> None:
+    def on_replaced(_number: int, _frame: FrameType | None) -> None:
         state.is_closing = True
         if listener is not None:
             _let_go(listener)
 
-    signal.signal(STOPPING, stopping)
-    signal.signal(REPLACED, replaced)
+    signal.signal(STOPPING, on_stopping)
+    signal.signal(REPLACED, on_replaced)
 
 
 def _let_go(listener: int) -> None:
     """Stop accepting connections without losing those that wait in the backlog."""
     # granian cannot stop accepting while it serves. So a silent socket takes the descriptor of the
     # listening one, which stays open in the parent, with its backlog, for the successor.
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen(1)
-        silent.settimeout(0)  # non-blocking, like the one it replaces
-        os.dup2(silent.fileno(), listener)
+    with socket.socket() as silent_socket:
+        silent_socket.bind(("127.0.0.1", 0))
+        silent_socket.listen(1)
+        silent_socket.settimeout(0)  # non-blocking, like the one it replaces
+        os.dup2(silent_socket.fileno(), listener)
 
 
 def with_connection_close(application: Application) -> Application:
@@ -66,9 +66,9 @@ def with_connection_close(application: Application) -> Application:
         if not state.is_closing:
             return application(environ, start_response)
 
-        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+        def start_closing(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
             return start_response(status, [*headers, ("Connection", "close")], *more)
 
-        return application(environ, start)
+        return application(environ, start_closing)
 
     return answer

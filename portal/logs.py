@@ -1,4 +1,4 @@
-"""Logging configuration and formats: request ids, access lines, no secrets of webhook addresses."""
+"""Logging: formatters of text and JSON lines, request ids, access fields; webhook keys redacted."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ request_id: ContextVar[str] = ContextVar("request_id", default="-")
 # Anything after a cluster's name may be a credential, even in a misspelt address; so may any long
 # word without spaces.
 _BEHIND_CLUSTER: Final = re.compile(r"(?i)(admission\w*/+[^/\s?]+/+)([^\s?\"']+)")
-_SECRET: Final = re.compile(r"(?<![\w-])[\w-]{40,}(?![\w-])", re.ASCII)
+_LONG_WORD: Final = re.compile(r"(?<![\w-])[\w-]{40,}(?![\w-])", re.ASCII)
 _PHASES: Final = frozenset({"mutate", "validate", ""})
 ACCESS: Final = "granian.access"
 """The logger of one line for each request, if a setting enables it."""
 ACCESS_FORMAT: Final = "%(addr)s %(method)s %(path)s %(status)d %(dt_ms).1f ms"
-_OF_ACCESS: Final = ("addr", "method", "path", "status", "dt_ms")
+_ACCESS_FIELDS: Final = ("addr", "method", "path", "status", "dt_ms")
 
 
 def logging_config(level: str, form: str) -> dict[str, Any]:
@@ -53,12 +53,12 @@ def logging_config(level: str, form: str) -> dict[str, Any]:
 def redact(text: str) -> str:
     """The text without the credentials in webhook addresses."""
 
-    def without_key(found: re.Match[str]) -> str:
-        words = found[2].split("/")
-        kept = (word if word in _PHASES or word.endswith(".py") else "…" for word in words)
-        return found[1] + "/".join(kept)
+    def without_key(cluster_match: re.Match[str]) -> str:
+        address_words = cluster_match[2].split("/")
+        shown = (part if part in _PHASES or part.endswith(".py") else "…" for part in address_words)
+        return cluster_match[1] + "/".join(shown)
 
-    return _SECRET.sub("…", _BEHIND_CLUSTER.sub(without_key, text))
+    return _LONG_WORD.sub("…", _BEHIND_CLUSTER.sub(without_key, text))
 
 
 class RequestFilter(logging.Filter):
@@ -68,11 +68,11 @@ class RequestFilter(logging.Filter):
         """Amend the record; every record passes."""
         record.request_id = request_id.get()
         if record.name == ACCESS and isinstance(record.args, dict):
-            fields = {name: record.args[name] for name in _OF_ACCESS}
-            record.__dict__["access"] = {**fields, "path": redact(str(fields["path"]))}
-        message = record.getMessage()
-        if "admission" in message.lower():
-            record.msg, record.args = redact(message), None
+            access = {name: record.args[name] for name in _ACCESS_FIELDS}
+            record.__dict__["access"] = {**access, "path": redact(str(access["path"]))}
+        log_message = record.getMessage()
+        if "admission" in log_message.lower():
+            record.msg, record.args = redact(log_message), None
         return True
 
 
@@ -84,8 +84,8 @@ class TextFormatter(logging.Formatter):
     ) -> str:
         """The time of the record, to the millisecond."""
         del datefmt
-        moment = datetime.fromtimestamp(record.created, UTC)
-        return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        record_time = datetime.fromtimestamp(record.created, UTC)
+        return record_time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class JSONFormatter(TextFormatter):
@@ -93,7 +93,7 @@ class JSONFormatter(TextFormatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as a line."""
-        line = {
+        json_line = {
             "time": self.formatTime(record),
             "level": record.levelname,
             "logger": record.name,
@@ -102,5 +102,5 @@ class JSONFormatter(TextFormatter):
             **getattr(record, "access", {}),
         }
         if record.exc_info:
-            line["exception"] = redact(self.formatException(record.exc_info))
-        return json.dumps(line, ensure_ascii=False)
+            json_line["exception"] = redact(self.formatException(record.exc_info))
+        return json.dumps(json_line, ensure_ascii=False)

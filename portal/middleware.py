@@ -1,4 +1,4 @@
-"""Middleware: request ids, probes, the page for throttled people (HTTP 429), cache headers."""
+"""Middleware: X-Request-Id, probe views, the 429 page of Throttled, no-store; get_response."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ class RequestIdMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer with the id in the response and in each log line between."""
-        name = name_of_request(request.META.get("HTTP_X_REQUEST_ID", ""))
-        token = request_id.set(name)
+        id_text = name_of_request(request.META.get("HTTP_X_REQUEST_ID", ""))
+        id_token = request_id.set(id_text)
         try:
             response = self.get_response(request)
         finally:
-            request_id.reset(token)
-        response["X-Request-Id"] = name
+            request_id.reset(id_token)
+        response["X-Request-Id"] = id_text
         return response
 
 
-def name_of_request(given: str) -> str:
+def name_of_request(given_id: str) -> str:
     """The caller's request id if it is well-formed, else a new one."""
-    if given and _WELL_FORMED.fullmatch(given):
-        return given
+    if given_id and _WELL_FORMED.fullmatch(given_id):
+        return given_id
     # The id is no secret. The system's own random source costs a system call for each request,
     # in which the thread gives up the interpreter lock.
     return f"{random.getrandbits(128):032x}"

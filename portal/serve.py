@@ -1,4 +1,4 @@
-"""``python -m portal.serve``: check address and certificate, then start the web server."""
+"""``python -m portal.serve``: free ports, certificate Files and Watch, then Server starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Final
 from django.conf import settings
 
 FREE_WITHIN: Final = 5.0  # seconds: processes of a server that ended may still hold its port
-_STEP: Final = 0.1
+_PORT_STEP: Final = 0.1
 
 
 def main() -> int:
@@ -26,15 +26,15 @@ def main() -> int:
 
     host = settings.GATEHOUSE_LISTEN_HOST
     for port in filter(None, (settings.GATEHOUSE_LISTEN_PORT, settings.GATEHOUSE_PROBE_PORT)):
-        if reason := _why_taken(host, port):
-            sys.stderr.write(f"gatehouse: port {port} of {host} cannot be used ({reason})\n")
+        if taken_reason := _why_taken(host, port):
+            sys.stderr.write(f"gatehouse: port {port} of {host} cannot be used ({taken_reason})\n")
             return os.EX_CONFIG
     try:
-        with tempfile.TemporaryDirectory(prefix="gatehouse-metrics-") as folder:
+        with tempfile.TemporaryDirectory(prefix="gatehouse-metrics-") as metrics_folder:
             # Several processes count into files in one folder, and /metrics adds them up.
             if settings.GATEHOUSE_WEB_WORKERS > 1:
-                os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", folder)
-            _serve()
+                os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", metrics_folder)
+            _start_server()
     except CertificateError as error:
         sys.stderr.write(f"gatehouse: TLS: {error}\n")
         return os.EX_CONFIG
@@ -43,28 +43,28 @@ def main() -> int:
 
 def _why_taken(host: str, port: int) -> str:
     """Why the port cannot be used, empty if it can; tries for a few seconds."""
-    deadline = time.monotonic() + FREE_WITHIN
+    free_deadline = time.monotonic() + FREE_WITHIN
     while True:
         try:
-            family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-            with socket.socket(family) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(place)
+            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            with socket.socket(family) as port_probe:
+                port_probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                port_probe.bind(address)
         except OSError as error:
-            if time.monotonic() > deadline:
+            if time.monotonic() > free_deadline:
                 return error.strerror or str(error)
-            time.sleep(_STEP)
+            time.sleep(_PORT_STEP)
         else:
             return ""
 
 
-def _serve() -> None:
+def _start_server() -> None:
     from portal.serving.certificate import Files, Watch  # noqa: PLC0415  needs settings
     from portal.serving.server import Server  # noqa: PLC0415  beside it
 
-    files = None
+    tls_files = None
     if settings.GATEHOUSE_TLS_CERTIFICATE and settings.GATEHOUSE_TLS_KEY:
-        files = Files(
+        tls_files = Files(
             settings.GATEHOUSE_TLS_CERTIFICATE,
             settings.GATEHOUSE_TLS_KEY,
             settings.GATEHOUSE_TLS_CLIENT_CA,
@@ -73,11 +73,11 @@ def _serve() -> None:
         (settings.GATEHOUSE_LISTEN_HOST, settings.GATEHOUSE_LISTEN_PORT),
         workers=settings.GATEHOUSE_WEB_WORKERS,
         drain=settings.GATEHOUSE_DRAIN_SECONDS,
-        files=files,
+        files=tls_files,
         probe_port=settings.GATEHOUSE_PROBE_PORT,
     )
-    if files:
-        Watch(files, server.signal_handler_reload).start()
+    if tls_files:
+        Watch(tls_files, server.signal_handler_reload).start()
     logging.getLogger("portal").info(
         "gatehouse serves on %s:%d: %d web processes, %s, Python %s, process %d",
         settings.GATEHOUSE_LISTEN_HOST,

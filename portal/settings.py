@@ -1,4 +1,4 @@
-"""Django's settings and the portal's own, read from the environment."""
+"""Django's settings and the portal's own, as ``env`` reads them: paths, database, Celery, CSP."""
 
 from __future__ import annotations
 

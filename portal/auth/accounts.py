@@ -1,4 +1,4 @@
-"""The first admin; the end of tokens and sessions with an account or a password."""
+"""``ensure_first_admin``; AuthTokens and sessions end with an account or a password."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def ensure_first_admin() -> str | None:
     users = get_user_model().objects
     if users.filter(is_superuser=True).exists():
         return None
-    given = settings.GATEHOUSE_ADMIN_PASSWORD
-    password = given or secrets.token_urlsafe(12)
+    configured_password = settings.GATEHOUSE_ADMIN_PASSWORD
+    password = configured_password or secrets.token_urlsafe(12)
     users.create_superuser(username=settings.GATEHOUSE_ADMIN_USER, email="", password=password)
-    return None if given else password
+    return None if configured_password else password
 
 
 @receiver(post_save, sender=User)
@@ -35,12 +35,12 @@ def end_access(instance: User, **_: Any) -> None:
         return
     AuthToken.objects.filter(user=instance).delete()
     # Only the encoded data of a session names its account, so every session has to be read.
-    theirs = [
+    ended_sessions = [
         session.pk
         for session in Session.objects.iterator()
         if session.get_decoded().get(SESSION_KEY) == str(instance.pk)
     ]
-    Session.objects.filter(pk__in=theirs).delete()
+    Session.objects.filter(pk__in=ended_sessions).delete()
 
 
 class EndTokens:

@@ -1,4 +1,4 @@
-"""Accounts and groups in Django's admin: superusers only; accounts are deactivated, not deleted."""
+"""Django admin's AccountAdmin and groups: superusers only; accounts deactivated, not deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sign-in: refuse further tries after too many failures, and hash two passwords at a time.
+"""Sign-in throttled by SignInCount of addresses and names; Argon2 hashes, two at a time.
 
 The counts are in the database, shared by all processes. A name is refused only to addresses from
 which it has not signed in recently, so that nobody can lock somebody else out.
@@ -44,11 +44,11 @@ class ThrottledBackend:
         if request is None or not username:
             return
         address = group_of(address_of(request))
-        if SignInCount.objects.failures(_key("address", address), WINDOW) >= MOST_BY_ADDRESS:
+        if SignInCount.objects.failures(_count_key("address", address), WINDOW) >= MOST_BY_ADDRESS:
             raise Throttled(wait=WINDOW.total_seconds())
-        if SignInCount.objects.failures(_key("name", username), WINDOW) < MOST_BY_NAME:
+        if SignInCount.objects.failures(_count_key("name", username), WINDOW) < MOST_BY_NAME:
             return
-        if not SignInCount.objects.failures(_key("known", username, address), KNOWN_FOR):
+        if not SignInCount.objects.failures(_count_key("known", username, address), KNOWN_FOR):
             raise Throttled(wait=WINDOW.total_seconds())
 
 
@@ -59,22 +59,22 @@ def count_failure(
     """Count a failed sign-in for its address and for its name."""
     if request is None:
         return
-    SignInCount.objects.count_one(_key("address", group_of(address_of(request))), WINDOW)
+    SignInCount.objects.count_one(_count_key("address", group_of(address_of(request))), WINDOW)
     if username := credentials.get("username"):
-        SignInCount.objects.count_one(_key("name", str(username)), WINDOW)
+        SignInCount.objects.count_one(_count_key("name", str(username)), WINDOW)
 
 
 @receiver(user_logged_in)
 def remember_address(user: Any, request: HttpRequest | None = None, **_: Any) -> None:
     """Let this name always try from this address."""
     if request is not None:
-        key = _key("known", user.get_username(), group_of(address_of(request)))
-        SignInCount.objects.count_one(key, KNOWN_FOR)
+        known_key = _count_key("known", user.get_username(), group_of(address_of(request)))
+        SignInCount.objects.count_one(known_key, KNOWN_FOR)
 
 
-def _key(*words: str) -> str:
+def _count_key(*key_parts: str) -> str:
     """A digest: neither names nor addresses are stored, and all keys have one length."""
-    return hashlib.sha256("\0".join(words).encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256("\0".join(key_parts).encode("utf-8", "replace")).hexdigest()
 
 
 class Argon2(Argon2PasswordHasher):
@@ -90,17 +90,17 @@ class Argon2(Argon2PasswordHasher):
 
     def encode(self, password: str, salt: str) -> str:
         """Hash when it is its turn; raises Throttled if that takes too long."""
-        with _turn():
+        with _hashing_turn():
             return super().encode(password, salt)
 
     def verify(self, password: str, encoded: str) -> bool:
         """Compare when it is its turn; raises Throttled if that takes too long."""
-        with _turn():
+        with _hashing_turn():
             return super().verify(password, encoded)
 
 
 @contextlib.contextmanager
-def _turn() -> Iterator[None]:
+def _hashing_turn() -> Iterator[None]:
     if not turns.acquire(timeout=PATIENCE):
         raise Throttled(wait=PATIENCE, detail="Too many sign-ins at once.")
     try:

@@ -1,1 +1,1 @@
-"""Development and trial: `make run`, the front-end bundle, install, demo data. Serves nothing."""
+"""Development and trial: `make run`, the front-end bundle, `.venv`, demo data. Serves nothing."""

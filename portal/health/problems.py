@@ -1,4 +1,4 @@
-"""Late or failed background work and a wrong secret key: sentences for people, gauges for metrics.
+"""Late or failed BackgroundWork, KeyCheck of a wrong secret key: sentences, and gauges by part.
 
 A database that is restored without ``var/secret-key`` holds every credential and accepts none: a
 cluster whose webhook fails closed then admits nothing. A check value in the database detects it.
@@ -41,35 +41,35 @@ class BackgroundCollector:
     def collect(self) -> Iterator[Metric]:
         """Yield both families; a part that was never seen has no age."""
         now = timezone.now()
-        age = GaugeMetricFamily(
+        age_gauge = GaugeMetricFamily(
             "gatehouse_background_age_seconds",
             "Seconds since worker, beat or a task of the record was last active.",
             labels=["name"],
         )
-        failed = GaugeMetricFamily(
+        failed_gauge = GaugeMetricFamily(
             "gatehouse_background_failed",
             "Whether its last run failed.",
             labels=["name"],
         )
-        rows = {row.name: row for row in BackgroundWork.objects.all()}
+        work_by_name = {work.name: work for work in BackgroundWork.objects.all()}
         for name in BackgroundWork.Name.values:
-            row = rows.get(name)
-            if row is not None:
-                age.add_metric([name], (now - row.seen).total_seconds())
-            failed.add_metric([name], float(bool(row and row.problem)))
-        yield from (age, failed)
+            work = work_by_name.get(name)
+            if work is not None:
+                age_gauge.add_metric([name], (now - work.seen).total_seconds())
+            failed_gauge.add_metric([name], float(bool(work and work.problem)))
+        yield from (age_gauge, failed_gauge)
 
 
 def background_problems() -> list[str]:
     """Problems of worker, beat and the record's tasks, one sentence each."""
     now = timezone.now()
-    found = []
+    late = []
     for row in BackgroundWork.objects.order_by("name"):
         if row.problem:
-            found.append(f"{row.get_name_display()} failed: {row.problem}")
+            late.append(f"{row.get_name_display()} failed: {row.problem}")
         elif row.name in _HEARTBEATS and (now - row.seen).total_seconds() > LATE:
-            found.append(f"{row.get_name_display()} was last seen at {row.seen:%Y-%m-%d %H:%M} UTC")
-    return found
+            late.append(f"{row.get_name_display()} was last seen at {row.seen:%Y-%m-%d %H:%M} UTC")
+    return late
 
 
 registry: Final = CollectorRegistry()
@@ -90,10 +90,10 @@ def accept_key() -> None:
 def key_problem() -> str:
     """The problem with the key; empty if there is none, or if the database is unreachable."""
     try:
-        found = KeyCheck.objects.first()
+        stored = KeyCheck.objects.first()
     except (DatabaseError, PoolTimeout):
         return ""
-    return KEY_PROBLEM if found and not hmac.compare_digest(found.value, _key_check()) else ""
+    return KEY_PROBLEM if stored and not hmac.compare_digest(stored.value, _key_check()) else ""
 
 
 def _key_check() -> str:

@@ -1,4 +1,4 @@
-"""Views of liveness, readiness and metrics: ``/livez``, ``/readyz``, ``/healthz``, ``/metrics``.
+"""Views of probes and metrics: ``/livez``, ``/readyz``, ``/metrics``; named checks, verbose lines.
 
 They answer like a Kubernetes component: ``ok``, or one line for each check with ``?verbose``.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Check = Callable[[], str]  # the reason of a failure, or an empty text
 
-_UNREACHABLE: Final = (DatabaseError, PoolTimeout)
+_NO_DATABASE: Final = (DatabaseError, PoolTimeout)
 migrated: Final = Event()
 """Set once no migration is missing: this process never asks again."""
 
@@ -47,7 +47,7 @@ def check_database() -> str:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-    except _UNREACHABLE:
+    except _NO_DATABASE:
         return "no answer"
     return ""
 
@@ -58,11 +58,11 @@ def check_migrations() -> str:
         return ""
     try:
         executor = MigrationExecutor(connection)
-        missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    except _UNREACHABLE:
+        missing_migrations = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except _NO_DATABASE:
         return "no answer"
-    if missing:
-        return f"{len(missing)} to be applied: run manage.py migrate"
+    if missing_migrations:
+        return f"{len(missing_migrations)} to be applied: run manage.py migrate"
     migrated.set()
     return ""
 
@@ -71,7 +71,7 @@ def check_policies() -> str:
     """Whether all policies are in memory."""
     try:
         snapshot.current()
-    except _UNREACHABLE:
+    except _NO_DATABASE:
         return "not read yet"
     return ""
 
@@ -93,56 +93,56 @@ READY: Final[Mapping[str, Check]] = {
 
 def livez(request: HttpRequest) -> HttpResponse:
     """Whether to keep this process running; does not query the database."""
-    return _answer(request, "livez", LIVE)
+    return _answer_checks(request, "livez", LIVE)
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
     """Whether to send reviews to this process."""
-    return _answer(request, "readyz", READY)
+    return _answer_checks(request, "readyz", READY)
 
 
 def healthz(request: HttpRequest) -> HttpResponse:
     """``readyz`` under its older name."""
-    return _answer(request, "healthz", READY)
+    return _answer_checks(request, "healthz", READY)
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
     """Metrics for Prometheus; callers need the token if one is set."""
     if not _may_read_metrics(request):
-        hint = "set GATEHOUSE_METRICS_TOKEN and send it: Authorization: Bearer ...\n"
-        return HttpResponse(hint, status=401, content_type="text/plain")
+        metrics_hint = "set GATEHOUSE_METRICS_TOKEN and send it: Authorization: Bearer ...\n"
+        return HttpResponse(metrics_hint, status=401, content_type="text/plain")
     registry = REGISTRY
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call] # untyped upstream
-    text = generate_latest(registry)
+    exposed = generate_latest(registry)
     # These are read from the database; without it, the counters above are still worth having.
-    with suppress(*_UNREACHABLE):
-        text += generate_latest(cluster_metrics.registry) + generate_latest(problems.registry)
-    return HttpResponse(text, content_type=CONTENT_TYPE_LATEST)
+    with suppress(*_NO_DATABASE):
+        exposed += generate_latest(cluster_metrics.registry) + generate_latest(problems.registry)
+    return HttpResponse(exposed, content_type=CONTENT_TYPE_LATEST)
 
 
 PROBES: Final = {"/livez": livez, "/readyz": readyz, "/healthz": healthz, "/metrics": metrics}
 
 
-def _answer(request: HttpRequest, name: str, checks: Mapping[str, Check]) -> HttpResponse:
-    left_out = request.GET.getlist("exclude")
-    found = {each: check() for each, check in checks.items() if each not in left_out}
-    failed = [each for each, reason in found.items() if reason]
-    if not failed and "verbose" not in request.GET:
+def _answer_checks(request: HttpRequest, probe: str, checks: Mapping[str, Check]) -> HttpResponse:
+    excluded_checks = request.GET.getlist("exclude")
+    reasons = {name: check() for name, check in checks.items() if name not in excluded_checks}
+    failed_checks = [name for name, reason in reasons.items() if reason]
+    if not failed_checks and "verbose" not in request.GET:
         return HttpResponse("ok", content_type="text/plain")
-    lines = [f"[-]{e} failed: {why}" if why else f"[+]{e} ok" for e, why in found.items()]
+    check_lines = [f"[-]{e} failed: {why}" if why else f"[+]{e} ok" for e, why in reasons.items()]
     if checks is READY and (wrong := problems.key_problem()):
         # Not a failure of readiness: every process has the same key, and none would be ready.
-        lines.append(f"[!]key {wrong}")
-    lines.append(f"{name} check {'failed' if failed else 'passed'}")
-    text = "\n".join(lines) + "\n"
-    return HttpResponse(text, status=503 if failed else 200, content_type="text/plain")
+        check_lines.append(f"[!]key {wrong}")
+    check_lines.append(f"{probe} check {'failed' if failed_checks else 'passed'}")
+    verbose = "\n".join(check_lines) + "\n"
+    return HttpResponse(verbose, status=503 if failed_checks else 200, content_type="text/plain")
 
 
 def _may_read_metrics(request: HttpRequest) -> bool:
-    wanted = settings.GATEHOUSE_METRICS_TOKEN
-    if not wanted:
+    metrics_token = settings.GATEHOUSE_METRICS_TOKEN
+    if not metrics_token:
         return is_local(request)
-    given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-    return hmac.compare_digest(given.encode(), wanted.encode())
+    given_token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    return hmac.compare_digest(given_token.encode(), metrics_token.encode())

@@ -1,4 +1,4 @@
-"""Template tags of all pages: times in words, counts, open alerts, query strings."""
+"""Template tags: ``when`` in words with its exact time, counted, alert_strip, query_of."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 register = template.Library()
 register.filter("counted", counted)
-SHOWN: Final = 5
-_UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"))
+ALERTS_SHOWN: Final = 5
+_TIME_UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"))
 
 
 @register.simple_tag
@@ -29,34 +29,34 @@ def when(moment: Any, never: str = "–") -> str:  # noqa: RUF001 - a dash
     # A template gives an empty string for a relation that is not there.
     if not isinstance(moment, dt.datetime):
         return never
-    exact = moment.astimezone(dt.UTC)
+    exact_time = moment.astimezone(dt.UTC)
     return format_html(
         '<time datetime="{}" title="{} UTC">{}</time>',
-        exact.isoformat(timespec="seconds"),
-        f"{exact:%d %b %Y %H:%M:%S}",
+        exact_time.isoformat(timespec="seconds"),
+        f"{exact_time:%d %b %Y %H:%M:%S}",
         in_words(moment),
     )
 
 
 def in_words(moment: dt.datetime) -> str:
     """A moment from now: "just now", "5 min ago", "in 2 h"."""
-    seconds = (timezone.now() - moment).total_seconds()
-    for size, unit in _UNITS:
-        if abs(seconds) >= size:
+    seconds_ago = (timezone.now() - moment).total_seconds()
+    for unit_seconds, unit in _TIME_UNITS:
+        if abs(seconds_ago) >= unit_seconds:
             # A number and its unit stay on one line.
-            words = f"{int(abs(seconds) // size)}\N{NO-BREAK SPACE}{unit}"
-            return f"{words} ago" if seconds > 0 else f"in {words}"
-    return "just now" if seconds >= 0 else "in a moment"
+            amount_words = f"{int(abs(seconds_ago) // unit_seconds)}\N{NO-BREAK SPACE}{unit}"
+            return f"{amount_words} ago" if seconds_ago > 0 else f"in {amount_words}"
+    return "just now" if seconds_ago >= 0 else "in a moment"
 
 
 @register.inclusion_tag("clusters/_alert_strip.html", takes_context=True)
 def alert_strip(context: Any) -> dict[str, Any]:
     """The first open alerts of the clusters that the user sees, and how many there are."""
     found = alerts_for(context["request"].user)
-    return {"alerts": found[:SHOWN], "number": found.count(), "shown": SHOWN}
+    return {"alerts": found[:ALERTS_SHOWN], "number": found.count(), "shown": ALERTS_SHOWN}
 
 
 @register.simple_tag
-def query_of(asked: Mapping[str, str]) -> str:
+def query_of(asked_fields: Mapping[str, str]) -> str:
     """The query string that asks for these fields; empty ones are left out."""
-    return urlencode({name: value for name, value in asked.items() if value})
+    return urlencode({name: value for name, value in asked_fields.items() if value})

@@ -1,4 +1,4 @@
-"""Views that all pages derive from: sign-in, permission, cluster; object links, sent numbers."""
+"""PortalPage and ClusterPage, base views: dispatch, may, scope; object_address, whole_number."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from sync.models import SyncedObject, SyncResult
 
 
-_DIGITS: Final = 19
+_COLUMN_DIGITS: Final = 19
 NO_NAMESPACE: Final = "-"
 """Stands for the namespace of an object that has none; no namespace can be called so."""
 
 
 def object_address(cluster: str, thing: SyncedObject | SyncResult) -> str:
     """The page of an object; empty where its names do not fit into an address."""
-    names = {
+    address_names = {
         "cluster": cluster,
         "kind": thing.kind,
         "namespace": thing.namespace or NO_NAMESPACE,
         "name": thing.name,
     }
     try:
-        return reverse("cluster-object", kwargs=names)
+        return reverse("cluster-object", kwargs=address_names)
     except NoReverseMatch:
         return ""
 
@@ -90,8 +90,8 @@ class PortalPage(LoginRequiredMixin, TemplateView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add whether the page's form may be sent."""
-        allowed = bool(self.permission) and self.may(self.permission)
-        return super().get_context_data(**{"may_write": allowed, **kwargs})
+        may_send = bool(self.permission) and self.may(self.permission)
+        return super().get_context_data(**{"may_write": may_send, **kwargs})
 
     @property
     def username(self) -> str:
@@ -113,8 +113,8 @@ class ClusterPage(PortalPage):
         """Find the cluster; 404 for those who may not see it."""
         self.cluster = find_cluster(str(names["cluster"]))
         # Hidden clusters answer 404 and not 403, which would reveal their names.
-        part = None if self.takes_part else self.scope().namespace
-        if not roles.sees(self.request.user, self.cluster.name, part):
+        namespace_part = None if self.takes_part else self.scope().namespace
+        if not roles.sees(self.request.user, self.cluster.name, namespace_part):
             raise Http404
 
     def scope(self) -> roles.RoleScope:
@@ -125,8 +125,8 @@ class ClusterPage(PortalPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add the cluster, whether its page may be opened, and its sync paused from here."""
         sees_cluster = roles.sees(self.request.user, self.cluster.name, "")
-        given = {**kwargs, "cluster": self.cluster, "sees_cluster": sees_cluster}
-        return super().get_context_data(**given, may_pause=self.may(PAUSING))
+        cluster_context = {**kwargs, "cluster": self.cluster, "sees_cluster": sees_cluster}
+        return super().get_context_data(**cluster_context, may_pause=self.may(PAUSING))
 
     @property
     def is_paused(self) -> bool:
@@ -136,12 +136,12 @@ class ClusterPage(PortalPage):
 
 def find_cluster(name: str) -> Cluster:
     """The cluster of this name with its connection and health, or 404."""
-    found: Cluster = get_object_or_404(
+    cluster: Cluster = get_object_or_404(
         Cluster.objects.select_related("connection", "sync_state", "webhook_health"), name=name
     )
-    return found
+    return cluster
 
 
-def whole_number(text: str) -> int:
+def whole_number(sent_text: str) -> int:
     """A number that a browser sent; 0 for none, or for one that no column of 64 bits holds."""
-    return int(text) if text.isdecimal() and len(text) < _DIGITS else 0
+    return int(sent_text) if sent_text.isdecimal() and len(sent_text) < _COLUMN_DIGITS else 0

@@ -1,4 +1,4 @@
-"""The life of a web process: build the application, load the policies, serve, finish.
+"""Life of a web process: ``build``, ``begin``, ``settle`` (gc), ``load``, ``run`` and ``finish``.
 
 ``build`` may run before a process forks; ``begin`` starts threads, which a fork would lose.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 _COMMIT_WITHIN: Final = 5.0  # seconds
-_RARELY: Final = 20_000  # objects: those of a few dozen reviews
+_COLLECT_EVERY: Final = 20_000  # objects: those of a few dozen reviews
 
 
 def build() -> Application:
@@ -33,22 +33,22 @@ def build() -> Application:
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         # Several processes count into files there; the folder must exist before the first count.
         Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]).mkdir(mode=0o700, parents=True, exist_ok=True)
-    full = get_wsgi_application()
+    full_stack = get_wsgi_application()
     from django.urls import get_resolver  # noqa: PLC0415  needs Django to be set up
 
     from portal.serving.lean import URLCONF, LeanHandler  # noqa: PLC0415  the same
 
     for urlconf in (URLCONF, None):
         _ = get_resolver(urlconf).url_patterns
-    return LeanHandler(full)
+    return LeanHandler(full_stack)
 
 
 def build_front() -> Front:
     """The RSGI application that our own web server calls."""
-    answering = build()
+    lean_handler = build()
     from portal.serving.front import Front  # noqa: PLC0415  needs Django to be set up
 
-    return Front(graceful_shutdown.with_connection_close(answering))
+    return Front(graceful_shutdown.with_connection_close(lean_handler))
 
 
 def begin() -> None:
@@ -63,8 +63,8 @@ def begin() -> None:
     snapshot.start()
     try:
         begin_at_zero(snapshot.current().clusters)
-        if wrong := problems.key_problem():
-            logger.error(wrong)
+        if key_problem := problems.key_problem():
+            logger.error(key_problem)
     except (Error, PoolTimeout) as error:
         # /readyz fails until the thread that was just started has loaded them.
         logger.warning("policies are not read yet: %s", error)
@@ -78,7 +78,7 @@ def settle() -> None:
     gc.collect()
     gc.freeze()
     # A review leaves no cycles, and searching for some took a thirtieth of the time.
-    gc.set_threshold(_RARELY)
+    gc.set_threshold(_COLLECT_EVERY)
 
 
 def finish(timeout: float) -> None:
@@ -101,18 +101,18 @@ def load(
     ``front`` is the parent's own application, if this process is a fork of the parent.
     """
     graceful_shutdown.listen_for_signals(listener)
-    answering = front or build_front()
+    serving_front = front or build_front()
     if probe_listener:
-        answering.answer_probes(probe_listener)  # first: loading may wait for the database
+        serving_front.answer_probes(probe_listener)  # first: loading may wait for the database
     begin()
     settle()
     ready.set()
-    return answering
+    return serving_front
 
 
-def run(*words: Any) -> None:
+def run(*worker_arguments: Any) -> None:
     """Serve until stopped and the last request is answered, then commit the rest."""
     from granian.server.mp import MPServer  # noqa: PLC0415  wsgi.py needs none of it
 
-    MPServer._spawn_rsgi_worker(*words)  # noqa: SLF001 - the server's own way to run a process
+    MPServer._spawn_rsgi_worker(*worker_arguments)  # noqa: SLF001 - the server's own way to run a process
     finish(_COMMIT_WITHIN)

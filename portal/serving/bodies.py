@@ -1,4 +1,4 @@
-"""Reading request bodies in the event loop, within limits of bytes and time.
+"""Bodies read in the event loop piece by piece: BodyLimit, time, rate, bytes held; RefusedError.
 
 A thread is taken only once a body is complete: callers that are slow or send too much are refused
 without one.
@@ -57,95 +57,95 @@ class Bodies:
         """Stop the timer."""
         self._timer.cancel()
 
-    async def whole(self, protocol: HTTPProtocol, promised: int) -> bytes:
+    async def whole(self, protocol: HTTPProtocol, promised_length: int) -> bytes:
         """Read a short body of a known caller at once; raises ``RefusedError``."""
-        task = self._begin(LONGEST)
+        body_task = self._begin_body(LONGEST)
         try:
             body: bytes = await protocol()
         except asyncio.CancelledError:
-            raise self._reason(task) from None
+            raise self._cancel_reason(body_task) from None
         except ProtocolClosed:
             raise RefusedError(400) from None
         finally:
-            del self._due[task]
-        if len(body) != promised:
+            del self._due[body_task]
+        if len(body) != promised_length:
             raise RefusedError(400)
         return body
 
-    async def read(self, protocol: HTTPProtocol, promised: int | None, bound: BodyLimit) -> bytes:
+    async def read(self, protocol: HTTPProtocol, promised: int | None, limit: BodyLimit) -> bytes:
         """Read a body piece by piece; ``release`` its length once it is answered.
 
         Raises ``RefusedError``.
         """
-        if promised is not None and promised > bound.most:
+        if promised is not None and promised > limit.most:
             raise RefusedError(413)
-        task, pieces = self._begin(GRACE), _Pieces(self, bound)
+        body_task, body_pieces = self._begin_body(GRACE), _BodyPieces(self, limit)
         try:
-            start = self._loop.time()
-            async for piece in protocol:
-                pieces.add(piece)
-                self._due[task] = start + min(LONGEST, GRACE + pieces.size / RATE)
-            return pieces.joined(promised)
+            read_start = self._loop.time()
+            async for body_piece in protocol:
+                body_pieces.add(body_piece)
+                self._due[body_task] = read_start + min(LONGEST, GRACE + body_pieces.size / RATE)
+            return body_pieces.joined(promised)
         except asyncio.CancelledError:
-            self.release(pieces.held)
-            raise self._reason(task) from None
+            self.release(body_pieces.held)
+            raise self._cancel_reason(body_task) from None
         except RefusedError:
-            self.release(pieces.held)
+            self.release(body_pieces.held)
             raise
         except ProtocolClosed:  # the body ends early; its sender may still read an answer
-            self.release(pieces.held)
+            self.release(body_pieces.held)
             raise RefusedError(400) from None
         finally:
-            del self._due[task]
+            del self._due[body_task]
 
-    def release(self, size: int) -> None:
+    def release(self, body_size: int) -> None:
         """Give so many bytes of the common limit back."""
-        self.held -= size
+        self.held -= body_size
 
-    def _begin(self, seconds: float) -> Task[None]:
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - granian runs each call in a task
-        self._due[task] = self._loop.time() + seconds
-        return task
+    def _begin_body(self, seconds: float) -> Task[None]:
+        body_task = asyncio.current_task()
+        assert body_task is not None  # noqa: S101 - granian runs each call in a task
+        self._due[body_task] = self._loop.time() + seconds
+        return body_task
 
     def _cancel_late(self) -> None:
         # One timer for all bodies: a timer for each would cost every call a little.
         now = self._loop.time()
-        for task, due in list(self._due.items()):
+        for body_task, due in list(self._due.items()):
             if due < now:
-                self._due[task] = _GIVEN_UP
-                task.cancel()
+                self._due[body_task] = _GIVEN_UP
+                body_task.cancel()
         self._timer = self._loop.call_later(INTERVAL, self._cancel_late)
 
-    def _reason(self, task: Task[None]) -> BaseException:
+    def _cancel_reason(self, body_task: Task[None]) -> BaseException:
         # Two things cancel a task: the timer above, and the end of the process.
-        if self._due[task] != _GIVEN_UP:
+        if self._due[body_task] != _GIVEN_UP:
             return asyncio.CancelledError()
-        task.uncancel()  # the call goes on, to answer 408
+        body_task.uncancel()  # the call goes on, to answer 408
         return RefusedError(408)
 
 
-class _Pieces:
+class _BodyPieces:
     """The pieces of one body so far."""
 
-    def __init__(self, bodies: Bodies, bound: BodyLimit) -> None:
-        self._bodies, self._bound = bodies, bound
-        self._room = MOST_HELD if bound.is_known else MOST_HELD - RESERVED
+    def __init__(self, bodies: Bodies, body_limit: BodyLimit) -> None:
+        self._bodies, self._body_limit = bodies, body_limit
+        self._held_limit = MOST_HELD if body_limit.is_known else MOST_HELD - RESERVED
         self.size = self.held = 0
         self.kept: list[bytes] = []
 
-    def add(self, piece: bytes) -> None:
-        self.size += len(piece)
-        if self.size > self._bound.most:
+    def add(self, body_piece: bytes) -> None:
+        self.size += len(body_piece)
+        if self.size > self._body_limit.most:
             raise RefusedError(413)
-        kept = piece[: self._bound.kept - self.held]
-        if self._bodies.held + len(kept) > self._room:
+        kept_piece = body_piece[: self._body_limit.kept - self.held]
+        if self._bodies.held + len(kept_piece) > self._held_limit:
             raise RefusedError(503)
-        self.kept.append(kept)
-        self.held += len(kept)
-        self._bodies.held += len(kept)
+        self.kept.append(kept_piece)
+        self.held += len(kept_piece)
+        self._bodies.held += len(kept_piece)
 
-    def joined(self, promised: int | None) -> bytes:
-        if promised is not None and self.size != promised:
+    def joined(self, promised_length: int | None) -> bytes:
+        if promised_length is not None and self.size != promised_length:
             raise RefusedError(400)
         return b"".join(self.kept)

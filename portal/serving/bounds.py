@@ -1,4 +1,4 @@
-"""Limits of request bodies by address and credential, before a byte of the body is read."""
+"""``bound_of``: BodyLimit of a call by address and credential, before its body is read."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ async def bound_of(scope: Scope, in_thread: Callable[..., Awaitable[bool]]) -> B
         return None
     if "content-length" not in headers and "transfer-encoding" not in headers:
         return None
-    match = find(scope.path)
-    if match is not None:
-        return await _bound_of_review(match, scope, in_thread)
+    review_match = find(scope.path)
+    if review_match is not None:
+        return await _bound_of_review(review_match, scope, in_thread)
     if scope.path in _SIGNING_IN or not _names_somebody(headers):
         return _STRANGER
-    most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    return BodyLimit(most=most, kept=most)
+    most_bytes = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    return BodyLimit(most=most_bytes, kept=most_bytes)
 
 
 async def _bound_of_review(
-    match: ResolverMatch, scope: Scope, in_thread: Callable[..., Awaitable[bool]]
+    review_match: ResolverMatch, scope: Scope, in_thread: Callable[..., Awaitable[bool]]
 ) -> BodyLimit | None:
     # The view refuses each of the calls below by their headers, without reading a body.
     headers = scope.headers
@@ -57,9 +57,9 @@ async def _bound_of_review(
         return None
     if headers.get("content-encoding", "identity").lower() != "identity":
         return None
-    cluster = match.kwargs["cluster"]
-    secret = match.kwargs.get("key") or bearer(headers.get("authorization", ""))
-    if is_known(cluster, secret) or await in_thread(is_callers, cluster, secret):
+    cluster = review_match.kwargs["cluster"]
+    credential = review_match.kwargs.get("key") or bearer(headers.get("authorization", ""))
+    if is_known(cluster, credential) or await in_thread(is_callers, cluster, credential):
         return _REVIEW
     return None
 
@@ -68,9 +68,9 @@ def _names_somebody(headers: Any) -> bool:
     """Whether the headers have a token or a session; only the database knows if it is valid."""
     if headers.get("authorization", ""):
         return True
-    for text in headers.get_all("cookie"):
+    for cookie_text in headers.get_all("cookie"):
         try:
-            if settings.SESSION_COOKIE_NAME in SimpleCookie(text):
+            if settings.SESSION_COOKIE_NAME in SimpleCookie(cookie_text):
                 return True
         except CookieError:
             continue

@@ -1,4 +1,4 @@
-"""TLS certificate, key and client authority: read, checked, copied, and watched for changes.
+"""TLS Files of certificate, key and authority: Contents read, checked, PrivateCopies, Watch.
 
 Whoever renews them writes one file after the other. Files that are incomplete or do not match are
 reported here, before any web process loads them. Plain Python.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 INTERVAL: Final = 1.0  # seconds
-_PLACE: Final = re.compile(r"^\[.*?\] | \(_ssl\.c:\d+\)$")  # library and line of C source
+_OPENSSL_PLACE: Final = re.compile(r"^\[.*?\] | \(_ssl\.c:\d+\)$")  # library and line of C source
 
 
 class CertificateError(Exception):
@@ -59,25 +59,25 @@ class PrivateCopies:
     """The contents as files of this process, which nobody overwrites while they are in use."""
 
     def __init__(self, contents: Contents) -> None:
-        self._open = [_keep(each) for each in (contents.certificate, contents.key)]
+        self._open_copies = [_keep_copy(each) for each in (contents.certificate, contents.key)]
         if contents.authority:
-            self._open.append(_keep(contents.authority))
+            self._open_copies.append(_keep_copy(contents.authority))
 
     @property
     def paths(self) -> list[str]:
         """Paths of certificate, key and (if any) authority; our own processes can read them."""
-        return [path for _, path in self._open]
+        return [path for _, path in self._open_copies]
 
     def close(self) -> None:
         """Delete the copies."""
-        for descriptor, path in self._open:
+        for descriptor, path in self._open_copies:
             os.close(descriptor)
             if not path.startswith("/proc/"):
                 Path(path).unlink(missing_ok=True)
-        self._open = []
+        self._open_copies = []
 
 
-def _keep(content: bytes) -> tuple[int, str]:
+def _keep_copy(content: bytes) -> tuple[int, str]:
     # In memory if the system can: the key is then never written to another disk.
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("gatehouse-tls")
@@ -91,18 +91,18 @@ def _keep(content: bytes) -> tuple[int, str]:
 
 def check(contents: Contents) -> None:
     """Raise CertificateError unless all parts can be parsed and key and certificate match."""
-    copies = PrivateCopies(contents)
+    private_copies = PrivateCopies(contents)
     try:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        certificate, key, *authority = copies.paths
-        context.load_cert_chain(certificate, key, password=_no_password)
-        for path in authority:
-            context.load_verify_locations(path)
+        server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        certificate, key, *authority = private_copies.paths
+        server_context.load_cert_chain(certificate, key, password=_no_password)
+        for authority_path in authority:
+            server_context.load_verify_locations(authority_path)
     except (ssl.SSLError, CertificateError) as error:
-        reason = _PLACE.sub("", str(error))
-        raise CertificateError(f"certificate and key cannot be used ({reason})") from None
+        openssl_reason = _OPENSSL_PLACE.sub("", str(error))
+        raise CertificateError(f"certificate and key cannot be used ({openssl_reason})") from None
     finally:
-        copies.close()
+        private_copies.close()
 
 
 def _no_password() -> str:
@@ -115,7 +115,7 @@ class Watch:
 
     def __init__(self, files: Files, changed: Callable[[], object]) -> None:
         self._files, self._changed = files, changed
-        self._checked = self._seen = self._read()
+        self._checked_contents = self._seen_contents = self._read_contents()
 
     def start(self) -> None:
         """Look every second, until the process ends."""
@@ -129,21 +129,21 @@ class Watch:
 
     def look(self) -> None:
         """Read the files once, and check contents that are new and settled."""
-        before, self._seen = self._seen, self._read()
+        contents_before, self._seen_contents = self._seen_contents, self._read_contents()
         # Contents count once two looks agree: one file is written after the other.
-        if self._seen != before or self._seen == self._checked:
+        if self._seen_contents != contents_before or self._seen_contents == self._checked_contents:
             return
-        self._checked = self._seen
+        self._checked_contents = self._seen_contents
         try:
-            if isinstance(self._seen, str):
-                raise CertificateError(self._seen)  # noqa: TRY301 - one way to report it
-            check(self._seen)
+            if isinstance(self._seen_contents, str):
+                raise CertificateError(self._seen_contents)  # noqa: TRY301 - one way to report it
+            check(self._seen_contents)
         except CertificateError as error:
             logger.error("TLS: %s; the certificate in use stays", error)  # noqa: TRY400 - its line says all
         else:
             self._changed()
 
-    def _read(self) -> Contents | str:
+    def _read_contents(self) -> Contents | str:
         try:
             return self._files.read()
         except CertificateError as error:

@@ -1,4 +1,4 @@
-"""The RSGI application: it answers reviews in the event loop and leaves other calls to threads.
+"""Front, the RSGI application: usual reviews answered in the event loop, other calls in threads.
 
 A review costs little and waits only for the writer, so one thread reads, prepares and answers them
 all. Threads answer every call that is unusual or may take long, by the same rules: unknown
@@ -41,71 +41,71 @@ class Front:
     """The RSGI application on top of a WSGI application."""
 
     def __init__(self, others: Application) -> None:
-        self._others = others
+        self._wsgi = others
         self._https_only: bool = settings.SECURE_SSL_REDIRECT
 
     def __rsgi_init__(self, loop: AbstractEventLoop) -> None:
         """Start to serve in this loop."""
         self._waiters = writer.Waiters(loop)
-        self._pages = WsgiBridge(self._others, loop, threads=settings.GATEHOUSE_WEB_THREADS)
+        self._bridge = WsgiBridge(self._wsgi, loop, threads=settings.GATEHOUSE_WEB_THREADS)
 
     def answer_probes(self, listener: socket) -> None:
         """Answer probes at a port of their own, too, from now on."""
-        probes.start(listener, self._others)
+        probes.start(listener, self._wsgi)
 
     def __rsgi_del__(self, loop: AbstractEventLoop) -> None:
         """Close, after the last answer."""
         self._waiters.close()
-        self._pages.close()
+        self._bridge.close()
 
     async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
         """Answer one call."""
-        call = self._usual_call(scope)
-        if call is None:
-            await self._pages.answer(scope, protocol)
+        usual_call = self._usual_call(scope)
+        if usual_call is None:
+            await self._bridge.answer(scope, protocol)
             return
-        name = name_of_request(scope.headers.get("x-request-id", ""))
-        request_id.set(name)  # no reset: each call is a task with a context of its own
-        more = [("x-request-id", name)]
+        review_id = name_of_request(scope.headers.get("x-request-id", ""))
+        request_id.set(review_id)  # no reset: each call is a task with a context of its own
+        more_headers = [("x-request-id", review_id)]
         if graceful_shutdown.state.is_closing:
-            more.append(("connection", "close"))
+            more_headers.append(("connection", "close"))
         try:
-            promised = int(scope.headers.get("content-length", ""))
-            body = await self._pages.bodies.whole(protocol, promised)
-            asked = respond.prepare(lambda: body, call=call)
-            answer = asked.answer(await self._waiters.outcome(asked.item))
+            promised_length = int(scope.headers.get("content-length", ""))
+            body = await self._bridge.bodies.whole(protocol, promised_length)
+            prepared_review = respond.prepare(lambda: body, call=usual_call)
+            answered = prepared_review.answer(await self._waiters.outcome(prepared_review.item))
         except RefusedError as error:
-            refuse(scope, protocol, error, more)
+            refuse(scope, protocol, error, more_headers)
         except Exception as error:  # noqa: BLE001 - the outermost layer
-            failed = respond.fail(error)
-            headers = [(key.lower(), value) for key, value in failed.headers.items()]
-            protocol.response_bytes(failed.status, headers + more, failed.body)
+            failure = respond.fail(error)
+            headers = [(key.lower(), header_value) for key, header_value in failure.headers.items()]
+            protocol.response_bytes(failure.status, headers + more_headers, failure.body)
         else:
-            protocol.response_bytes(200, _HEADERS + more, answer)
+            protocol.response_bytes(200, _HEADERS + more_headers, answered)
 
     def _usual_call(self, scope: Scope) -> Call | None:
         """Recognise a review that can be answered at once; None for other calls."""
-        match = find(scope.path)
-        if match is None or scope.method != "POST":
+        review_match = find(scope.path)
+        if review_match is None or scope.method != "POST":
             return None
         if scope.scheme != "https" and self._https_only:
             return None
         headers: Any = scope.headers
-        length, hosts = headers.get("content-length", ""), headers.get_all("host")
-        if not length.isdecimal() or int(length) > LONGEST or len(hosts) > 1:
+        body_length, host_headers = headers.get("content-length", ""), headers.get_all("host")
+        if not body_length.isdecimal() or int(body_length) > LONGEST or len(host_headers) > 1:
             return None
         if "transfer-encoding" in headers or "content-encoding" in headers:
             return None
-        cluster = match.kwargs["cluster"]
-        secret = match.kwargs.get("key") or bearer(headers.get("authorization", ""))
-        if not is_known(cluster, secret):
+        cluster = review_match.kwargs["cluster"]
+        credential = review_match.kwargs.get("key") or bearer(headers.get("authorization", ""))
+        if not is_known(cluster, credential):
             return None
-        view: Any = match.func
+        review_view: Any = review_match.func
         return Call(
             cluster=cluster,
-            phase=view.view_initkwargs["phase"],
+            phase=review_view.view_initkwargs["phase"],
             client=f"{client_of(scope)} {headers.get('user-agent', '')}".strip(),
-            secret=secret,
+            secret=credential,
             started=time.monotonic_ns(),
             budget=respond.budget(scope.query_string),
         )

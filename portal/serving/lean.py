@@ -1,4 +1,4 @@
-"""The lean stack: a short path through Django for the admission endpoint.
+"""The lean stack: LeanRequest, LeanHandler, admission addresses resolved, few middlewares.
 
 It answers reviews that the event loop leaves to threads, and all reviews under another WSGI server.
 An API server has no session, no form and no browser, so this path omits everything that the full
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "/admission/"
 URLCONF: Final = __name__
-_REMEMBERED: Final = 1024  # addresses: two for each credential of each cluster
+_CACHED_ADDRESSES: Final = 1024  # addresses: two for each credential of each cluster
 urlpatterns = [each for each in urls.urlpatterns if str(each.pattern).startswith(PREFIX[1:])]
 
 
@@ -45,15 +45,15 @@ class LeanRequest(WSGIRequest):
         self.method = environ["REQUEST_METHOD"]
         self.content_type, self.content_params = "", {}
         # The view can read no more than the announced length, as in the parent class.
-        length = environ.get("CONTENT_LENGTH", "")
-        promised = int(length) if length.isdecimal() else 0
-        self._stream: Any = LimitedStream(environ["wsgi.input"], promised)
+        content_length = environ.get("CONTENT_LENGTH", "")
+        announced_length = int(content_length) if content_length.isdecimal() else 0
+        self._stream: Any = LimitedStream(environ["wsgi.input"], announced_length)
         self._read_started = False
         self.resolver_match = None
 
 
-@lru_cache(_REMEMBERED)
-def _resolve(path: str) -> ResolverMatch:
+@lru_cache(_CACHED_ADDRESSES)
+def _resolve_admission(path: str) -> ResolverMatch:
     return get_resolver(URLCONF).resolve(path)
 
 
@@ -63,7 +63,7 @@ def find(path: str) -> ResolverMatch | None:
         return None
     # Only addresses that exist are cached: callers could fill the cache with others.
     try:
-        return _resolve(path)
+        return _resolve_admission(path)
     except Resolver404:
         return None
 
@@ -72,26 +72,26 @@ class LeanHandler:
     """Answers ``urlpatterns`` through ``ADMISSION_MIDDLEWARE``; others go to the full stack."""
 
     def __init__(self, others: Application) -> None:
-        self._others = others
-        chain: Any = convert_exception_to_response(call_view)
-        for path in reversed(settings.ADMISSION_MIDDLEWARE):
-            chain = import_string(path)(chain)
-        self._chain: Callable[[HttpRequest], HttpResponse] = chain
+        self._full_stack = others
+        middleware_chain: Any = convert_exception_to_response(call_view)
+        for middleware_path in reversed(settings.ADMISSION_MIDDLEWARE):
+            middleware_chain = import_string(middleware_path)(middleware_chain)
+        self._middleware_chain: Callable[[HttpRequest], HttpResponse] = middleware_chain
         self._https_only: bool = settings.SECURE_SSL_REDIRECT
 
     def __call__(
         self, environ: dict[str, Any], start_response: Callable[..., Any]
     ) -> Iterable[bytes]:
         """Answer one call; the full stack answers other addresses and plain HTTP."""
-        match = find(environ["PATH_INFO"])
-        if match is None:
-            return self._others(environ, start_response)
+        admission_match = find(environ["PATH_INFO"])
+        if admission_match is None:
+            return self._full_stack(environ, start_response)
         request = LeanRequest(environ)
         if self._https_only and not request.is_secure():
-            return self._others(environ, start_response)
-        request.resolver_match = match
+            return self._full_stack(environ, start_response)
+        request.resolver_match = admission_match
         try:
-            response = self._chain(request)
+            response = self._middleware_chain(request)
         finally:
             # Django does this in a signal handler after each request; nobody sends signals here.
             _give_back_connections()

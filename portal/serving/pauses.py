@@ -1,4 +1,4 @@
-"""Growing pauses before a supervisor restarts an ended process."""
+"""Pauses, growing seconds before a supervisor restarts an ended process: first, longest, quiet."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Pauses:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._next = 0.0
-        self._last = clock() - QUIET
+        self._next_pause = 0.0
+        self._last_end = clock() - QUIET
 
     def next(self) -> float:
         """Seconds to wait after an end."""
         now = self._clock()
-        pause = 0.0 if now - self._last >= QUIET else self._next
-        self._next = min(max(FIRST, 2 * pause), LONGEST)
-        self._last = now
+        pause = 0.0 if now - self._last_end >= QUIET else self._next_pause
+        self._next_pause = min(max(FIRST, 2 * pause), LONGEST)
+        self._last_end = now
         return pause

@@ -1,4 +1,4 @@
-"""The HTTP server of probes and metrics: its own port, its own threads, without TLS.
+"""Probes, an HTTP server at its own port (asyncio): request head, WSGI environ, thread of a path.
 
 All web processes share the socket that their parent opened: the kernel hands a connection to one
 that accepts, so a probe is answered as long as one process lives. Neither pages nor reviews nor
@@ -44,8 +44,8 @@ WSGI: Final = {
 
 def threads() -> dict[str, ThreadPoolExecutor]:
     """The thread of each path; paths of a group share one."""
-    made = [(paths, ThreadPoolExecutor(1, thread_name_prefix="probes")) for paths in PATHS]
-    return {path: thread for paths, thread in made for path in paths}
+    probe_threads = [(paths, ThreadPoolExecutor(1, thread_name_prefix="probes")) for paths in PATHS]
+    return {path: thread for paths, thread in probe_threads for path in paths}
 
 
 def start(listener: socket.socket, application: Application) -> None:
@@ -66,63 +66,63 @@ class Probes:
     def __init__(self, application: Application) -> None:
         self._application = application
         self._threads = threads()
-        self._open = 0
+        self._open_connections = 0
 
     async def answer(self, reader: StreamReader, writer: StreamWriter) -> None:
         """Read a request head within its time, answer, close."""
-        if self._open >= MOST:
+        if self._open_connections >= MOST:
             writer.close()
             return
-        self._open += 1
+        self._open_connections += 1
         try:
             async with asyncio.timeout(HEAD_WITHIN):
                 head = await reader.readuntil(b"\r\n\r\n")
-            writer.write(await self._answer(head, writer.get_extra_info("peername")))
+            writer.write(await self._answer_head(head, writer.get_extra_info("peername")))
             async with asyncio.timeout(HEAD_WITHIN):
                 await writer.drain()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # the caller has gone, or is too slow
         finally:
-            self._open -= 1
+            self._open_connections -= 1
             writer.close()
 
-    async def _answer(self, head: bytes, peer: tuple[str, int]) -> bytes:
-        line, _, rest = head.partition(b"\r\n")
-        words = line.decode("latin-1").split(" ")
-        if len(words) != 3 or words[0] not in {"GET", "HEAD"}:  # noqa: PLR2004 - method, target, version
-            return _response(400)
+    async def _answer_head(self, head: bytes, peer: tuple[str, int]) -> bytes:
+        request_line, _, header_bytes = head.partition(b"\r\n")
+        request = request_line.decode("latin-1").split(" ")
+        if len(request) != 3 or request[0] not in {"GET", "HEAD"}:  # noqa: PLR2004 - method, target, version
+            return _probe_response(400)
         with suppress(ValueError):
-            target = urlsplit(words[1])
-            if thread := self._threads.get(target.path):
-                environ = _environ(words[0], target.path, target.query, rest, peer)
+            url = urlsplit(request[1])
+            if thread := self._threads.get(url.path):
+                environ = _probe_environ(request[0], url.path, url.query, header_bytes, peer)
                 loop = asyncio.get_running_loop()
-                return await loop.run_in_executor(thread, self._call, environ)
-        return _response(404)
+                return await loop.run_in_executor(thread, self._call_wsgi, environ)
+        return _probe_response(404)
 
-    def _call(self, environ: dict[str, Any]) -> bytes:
+    def _call_wsgi(self, environ: dict[str, Any]) -> bytes:
         started: list[Any] = []
         try:
-            pieces = self._application(environ, lambda *words: started.extend(words))
+            body_pieces = self._application(environ, lambda *words: started.extend(words))
             try:
-                body = b"".join(pieces)
+                body = b"".join(body_pieces)
             finally:
-                if close := getattr(pieces, "close", None):
+                if close := getattr(body_pieces, "close", None):
                     close()
         except Exception:
             logger.exception("a probe was not answered")
-            return _response(500)
+            return _probe_response(500)
         names = {name.lower(): text for name, text in started[1]}
         body = b"" if environ["REQUEST_METHOD"] == "HEAD" else body
-        return _response(int(started[0][:3]), body, names.get("content-type", "text/plain"))
+        return _probe_response(int(started[0][:3]), body, names.get("content-type", "text/plain"))
 
 
-def _environ(
-    method: str, path: str, query: str, rest: bytes, peer: tuple[str, int]
+def _probe_environ(
+    method: str, path: str, query: str, header_bytes: bytes, peer: tuple[str, int]
 ) -> dict[str, Any]:
     try:
-        headers = parse_headers(io.BytesIO(rest))
+        probe_headers = parse_headers(io.BytesIO(header_bytes))
     except Exception:  # noqa: BLE001 - whatever is wrong with them, a probe needs no headers
-        headers = HTTPMessage()
+        probe_headers = HTTPMessage()
     return {
         **WSGI,
         "REQUEST_METHOD": method,
@@ -132,17 +132,17 @@ def _environ(
         "SERVER_PORT": "0",
         "SERVER_PROTOCOL": "HTTP/1.1",
         "REMOTE_ADDR": peer[0],
-        "HTTP_HOST": headers.get("host", "localhost"),
-        "HTTP_AUTHORIZATION": headers.get("authorization", ""),
+        "HTTP_HOST": probe_headers.get("host", "localhost"),
+        "HTTP_AUTHORIZATION": probe_headers.get("authorization", ""),
         "wsgi.url_scheme": "http",
         "wsgi.input": io.BytesIO(),
         "wsgi.errors": sys.stderr,
     }
 
 
-def _response(status: int, body: bytes = b"", media_type: str = "text/plain") -> bytes:
-    head = (
+def _probe_response(status: int, body: bytes = b"", media_type: str = "text/plain") -> bytes:
+    response_head = (
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {media_type}\r\n"
         f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
     )
-    return head.encode("latin-1") + body
+    return response_head.encode("latin-1") + body

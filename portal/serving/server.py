@@ -1,4 +1,4 @@
-"""The parent process of the web server: it owns the sockets and replaces web processes.
+"""Server, granian's parent process: sockets in slots, web processes spawned, replaced, ended.
 
 A socket of granian's is closed with the process that used it, and connections in its backlog are
 lost. Here the parent holds one listening socket for each process, and its successor takes it over.
@@ -47,7 +47,7 @@ LONGEST_REQUEST: Final = 30  # seconds: an API server waits no longer
 IDLE_FOR: Final = 120
 SHORTEST_DRAIN: Final = 2.0  # seconds in which a connection in use has its next request
 LAST_REQUEST_WITHIN: Final = 0.5  # seconds for the first request of the last connections
-_STEP: Final = 0.05
+_PROCESS_STEP: Final = 0.05
 
 
 class Server(MPServer):
@@ -88,10 +88,10 @@ class Server(MPServer):
             workers_kill_timeout=LONGEST_REQUEST,
         )
         self._drain = drain
-        self._files = files
-        self._copies: PrivateCopies | None = None
+        self._tls_files = files
+        self._tls_copies: PrivateCopies | None = None
         self._probe_listener = listen(address[0], probe_port) if probe_port else None
-        self._slots: list[tuple[Any, socket.socket]] = []
+        self._socket_slots: list[tuple[Any, socket.socket]] = []
         self._pauses = Pauses()
         if files:
             self.take(files.read())
@@ -102,15 +102,15 @@ class Server(MPServer):
     def take(self, contents: Contents) -> None:
         """Use this certificate for processes that start from now on; raises CertificateError."""
         check(contents)
-        before, self._copies = self._copies, PrivateCopies(contents)
-        certificate, key, *authority = self._copies.paths
+        copies_before, self._tls_copies = self._tls_copies, PrivateCopies(contents)
+        certificate, key, *authority = self._tls_copies.paths
         # granian's own tuple: its constructor takes paths once, and cannot reload them.
         self.ssl_ctx: Any = (
             *(True, certificate, key, None, str(SSLProtocols.tls12)),
             *(authority[0] if authority else None, [], bool(authority)),
         )
-        if before:
-            before.close()
+        if copies_before:
+            copies_before.close()
 
     # Sockets
 
@@ -121,109 +121,109 @@ class Server(MPServer):
         # One socket for each process: with SO_REUSEPORT, each has a backlog of its own, which its
         # successor inherits.
         for _ in range(self.workers):
-            holder = SocketSpec(self.bind_addr, self.bind_port, self.backlog).build()
-            owned = socket.socket(fileno=holder.get_fd())
-            owned.set_inheritable(True)
-            self._slots.append((holder, owned))
+            socket_holder = SocketSpec(self.bind_addr, self.bind_port, self.backlog).build()
+            owned_socket = socket.socket(fileno=socket_holder.get_fd())
+            owned_socket.set_inheritable(True)
+            self._socket_slots.append((socket_holder, owned_socket))
 
     def _drop_shared_socket(self) -> None:
         if self._probe_listener:
             self._probe_listener.close()
         super()._drop_shared_socket()  # type: ignore[no-untyped-call]
-        for _, owned in self._slots:
-            owned.close()
+        for _, owned_socket in self._socket_slots:
+            owned_socket.close()
 
     # Processes
 
     def new_process(self, idx: int) -> Any:
         """A web process that is not started yet; ``is_ready()`` becomes true when it can serve."""
         listener = None
-        if self._slots:
-            holder, self._sso = self._slots[idx]
-            self._shd, listener = holder, holder.get_fd()
+        if self._socket_slots:
+            socket_holder, self._sso = self._socket_slots[idx]
+            self._shd, listener = socket_holder, socket_holder.get_fd()
         ready = multiprocessing.Event()
         loader = partial(load, self._front, listener, ready, self._probe_listener)
-        made = super()._spawn_worker(idx, run, loader)
-        made.is_ready = ready.is_set  # type: ignore[attr-defined]
-        return made
+        new_worker = super()._spawn_worker(idx, run, loader)
+        new_worker.is_ready = ready.is_set  # type: ignore[attr-defined]
+        return new_worker
 
     def replace(self, numbers: Collection[int]) -> None:
         """Replace the web processes with these numbers by new ones."""
-        running = {idx for idx in numbers if self.wrks[idx].inner.is_alive()}
-        if ended := set(numbers) - running:
-            self._replace_ended(ended)
-        if running:
-            self._replace_running(running)
+        running_workers = {idx for idx in numbers if self.wrks[idx].inner.is_alive()}
+        if ended_workers := set(numbers) - running_workers:
+            self._replace_ended(ended_workers)
+        if running_workers:
+            self._replace_running(running_workers)
 
     def _replace_running(self, numbers: set[int]) -> None:
         """Start successors of running processes, then stop these; none stops if a start fails."""
-        fresh = self._start(numbers)
-        if self._wait_for(fresh) != fresh:
-            _end(fresh.values(), within=1)
+        successors = self._start_successors(numbers)
+        if self._wait_for_successors(successors) != successors:
+            _end_processes(successors.values(), within=1)
             if not self.interrupt_signal:
                 logger.error("new web processes did not start: the old ones go on as before")
             return
-        old = self._adopt(fresh)
-        alive = [process for process in old if process.is_alive()]
-        for process in alive:
-            process.interrupt_by_parent = True  # granian must not restart it
-            send_signal(process, graceful_shutdown.REPLACED)
-        if alive:
+        old_workers = self._adopt_successors(successors)
+        living_workers = [worker for worker in old_workers if worker.is_alive()]
+        for worker in living_workers:
+            worker.interrupt_by_parent = True  # granian must not restart it
+            send_signal(worker, graceful_shutdown.REPLACED)
+        if living_workers:
             self.wait(max(self._drain, SHORTEST_DRAIN))
-        _end(old, within=LONGEST_REQUEST)
+        _end_processes(old_workers, within=LONGEST_REQUEST)
 
     def _replace_ended(self, ended: set[int]) -> None:
         """Start successors of processes that ended, with growing pauses, until all are ready."""
         # granian gives up after crashes in a row. What ends web processes (memory, a kill) passes,
         # and a portal that gave up would not come back.
-        waiting = set(ended)
-        while waiting and not self.interrupt_signal:
-            pause = self._pauses.next()
+        ended_idx = set(ended)
+        while ended_idx and not self.interrupt_signal:
+            respawn_pause = self._pauses.next()
             logger.warning(
-                "web processes ended: %d are started again in %.1f s", len(waiting), pause
+                "web processes ended: %d are started again in %.1f s", len(ended_idx), respawn_pause
             )
-            self.wait(pause)
-            fresh = self._start(waiting)
-            ready = self._wait_for(fresh)
-            _end([fresh[idx] for idx in fresh.keys() - ready.keys()], within=1)
-            self._adopt(ready)
-            waiting -= ready.keys()
+            self.wait(respawn_pause)
+            successors = self._start_successors(ended_idx)
+            ready = self._wait_for_successors(successors)
+            _end_processes([successors[idx] for idx in successors.keys() - ready.keys()], within=1)
+            self._adopt_successors(ready)
+            ended_idx -= ready.keys()
             # Processes that ended meanwhile join this round, and need not wait for its end.
-            waiting |= set(self.interrupt_children)
+            ended_idx |= set(self.interrupt_children)
             self.interrupt_children.clear()
 
-    def _start(self, numbers: Iterable[int]) -> dict[int, Any]:
-        fresh = {idx: self.new_process(idx) for idx in sorted(numbers)}
-        for process in fresh.values():
+    def _start_successors(self, numbers: Iterable[int]) -> dict[int, Any]:
+        successors = {idx: self.new_process(idx) for idx in sorted(numbers)}
+        for process in successors.values():
             process.interrupt_by_parent = (
                 True  # granian must not restart it: we do, until it is ready
             )
             process.start()
-        return fresh
+        return successors
 
-    def _adopt(self, ready: dict[int, Any]) -> list[Any]:
+    def _adopt_successors(self, ready: dict[int, Any]) -> list[Any]:
         """Hand these processes to granian's loop; returns those that they replace."""
-        old = []
+        old_workers = []
         for idx, process in ready.items():
             process.interrupt_by_parent = False
-            old.append(self.wrks[idx])
+            old_workers.append(self.wrks[idx])
             self.wrks[idx] = process
             if not process.is_alive() and idx not in self.interrupt_children:
                 # It ended before this hand-over, so granian was not notified.
                 self.interrupt_children.append(idx)
                 self.main_loop_interrupt.set()
-        return old
+        return old_workers
 
-    def _wait_for(self, fresh: dict[int, Any]) -> dict[int, Any]:
+    def _wait_for_successors(self, successors: dict[int, Any]) -> dict[int, Any]:
         """Wait until each is ready or has ended; returns those that are ready."""
-        deadline = time.monotonic() + READY_WITHIN
-        while time.monotonic() < deadline and not self.interrupt_signal:
-            if all(process.is_ready() or not process.is_alive() for process in fresh.values()):
+        ready_deadline = time.monotonic() + READY_WITHIN
+        while time.monotonic() < ready_deadline and not self.interrupt_signal:
+            if all(process.is_ready() or not process.is_alive() for process in successors.values()):
                 break
-            time.sleep(_STEP)
+            time.sleep(_PROCESS_STEP)
         return {
             idx: process
-            for idx, process in fresh.items()
+            for idx, process in successors.items()
             if process.is_ready() and process.is_alive()
         }
 
@@ -231,7 +231,7 @@ class Server(MPServer):
         """Wait, or until the server is stopped."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not self.interrupt_signal:
-            time.sleep(_STEP)
+            time.sleep(_PROCESS_STEP)
 
     # Methods that granian's loop calls; its own target and loader know nothing of successors
 
@@ -254,8 +254,8 @@ class Server(MPServer):
         self.reload_signal = False
         self.main_loop_interrupt.clear()
         try:
-            if self._files:
-                self.take(self._files.read())
+            if self._tls_files:
+                self.take(self._tls_files.read())
         except CertificateError as error:
             logger.error("TLS: %s; the certificate in use stays", error)  # noqa: TRY400 - its line says all
         else:
@@ -276,8 +276,8 @@ class Server(MPServer):
                     send_signal(process, number)
                 time.sleep(seconds)
         super()._stop_workers()  # type: ignore[no-untyped-call]
-        if self._copies:
-            self._copies.close()
+        if self._tls_copies:
+            self._tls_copies.close()
 
 
 def connections() -> int:
@@ -285,11 +285,11 @@ def connections() -> int:
 
     Raises that limit as far as possible, and leaves a share of it for other files.
     """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    files = MOST_CONNECTIONS * 2 if hard == resource.RLIM_INFINITY else hard
-    return min(MOST_CONNECTIONS, max(files - FILES_FOR_OTHERS, files // 2))
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft_limit != hard_limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
+    open_files = MOST_CONNECTIONS * 2 if hard_limit == resource.RLIM_INFINITY else hard_limit
+    return min(MOST_CONNECTIONS, max(open_files - FILES_FOR_OTHERS, open_files // 2))
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -298,13 +298,13 @@ def listen(host: str, port: int) -> socket.socket:
     return socket.create_server((host, port), family=family, backlog=probes.BACKLOG)
 
 
-def _end(processes: Iterable[Any], *, within: float) -> None:
-    waiting = list(processes)
-    for process in waiting:
+def _end_processes(processes: Iterable[Any], *, within: float) -> None:
+    terminated = list(processes)
+    for process in terminated:
         process.terminate()
-    deadline = time.monotonic() + within
-    for process in waiting:
-        process.join(max(deadline - time.monotonic(), _STEP))
+    kill_deadline = time.monotonic() + within
+    for process in terminated:
+        process.join(max(kill_deadline - time.monotonic(), _PROCESS_STEP))
         if process.is_alive():
             process.kill()
             process.join()

@@ -1,4 +1,4 @@
-"""The bridge from RSGI to a WSGI application, and the refusal of calls without a thread.
+"""WsgiBridge: RSGI calls answered by WSGI in threads, environ_of a call, pieces sent; ``refuse``.
 
 The whole body is in memory before a thread is taken, so no caller can keep one waiting. Probes have
 threads of their own, so they never wait for pages. Long answers are sent piece by piece.
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from portal.graceful_shutdown import Application
 
 logger = logging.getLogger(__name__)
-_TEXTS: Final = {
+_REFUSAL_TEXTS: Final = {
     400: "The request is broken: its body ends early, or it names two hosts.",
     408: "The body did not arrive in time.",
     413: "The body is larger than this address takes.",
@@ -51,31 +51,31 @@ class WsgiBridge:
     def __init__(self, application: Application, loop: AbstractEventLoop, *, threads: int) -> None:
         self._application = application
         self._loop = loop
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="pages")
-        self._probes = probes.threads()
+        self._page_threads = ThreadPoolExecutor(threads, thread_name_prefix="pages")
+        self._probe_threads = probes.threads()
         self.bodies = Bodies(loop)
 
     def close(self) -> None:
         """Take no more calls; those in threads are still answered."""
         self.bodies.close()
-        for each in {self._threads, *self._probes.values()}:
-            each.shutdown(wait=False)
+        for thread_pool in {self._page_threads, *self._probe_threads.values()}:
+            thread_pool.shutdown(wait=False)
 
     async def answer(self, scope: Scope, protocol: HTTPProtocol) -> None:
         """Answer one call in a thread."""
         try:
             body = await self._body(scope, protocol)
         except RefusedError as error:
-            name = name_of_request(scope.headers.get("x-request-id", ""))
-            refuse(scope, protocol, error, [("x-request-id", name)])
+            id_text = name_of_request(scope.headers.get("x-request-id", ""))
+            refuse(scope, protocol, error, [("x-request-id", id_text)])
             return
         environ = environ_of(scope, io.BytesIO(body))
         if body:  # a chunked body comes without a length, and WSGI needs one
             environ["CONTENT_LENGTH"] = environ.get("CONTENT_LENGTH") or str(len(body))
-        call = _Call(self._application, protocol, self._wait_for)
-        threads = self._probes.get(scope.path, self._threads)
+        threaded_call = _ThreadedCall(self._application, protocol, self._wait_in_thread)
+        call_threads = self._probe_threads.get(scope.path, self._page_threads)
         try:
-            await self._loop.run_in_executor(threads, call.answer, environ)
+            await self._loop.run_in_executor(call_threads, threaded_call.answer, environ)
         finally:
             self.bodies.release(len(body))
 
@@ -83,29 +83,29 @@ class WsgiBridge:
         headers: Any = scope.headers
         if len(headers.get_all("host")) > 1:
             raise RefusedError(400)
-        if scope.path in self._probes:
+        if scope.path in self._probe_threads:
             if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
                 raise RefusedError(413)  # the thread of probes is no way around the limits
             return b""
-        bound = await bound_of(scope, partial(self._loop.run_in_executor, self._threads))
-        if bound is None:
+        body_limit = await bound_of(scope, partial(self._loop.run_in_executor, self._page_threads))
+        if body_limit is None:
             return b""
-        length = headers.get("content-length", "")
-        if length and not length.isdecimal():
+        promised = headers.get("content-length", "")
+        if promised and not promised.isdecimal():
             raise RefusedError(400)
-        return await self.bodies.read(protocol, int(length) if length else None, bound)
+        return await self.bodies.read(protocol, int(promised) if promised else None, body_limit)
 
-    def _wait_for(self, awaited: Awaitable[Any]) -> Any:
+    def _wait_in_thread(self, awaited: Awaitable[Any]) -> Any:
         """From a thread, run something in the event loop and wait for its result."""
 
-        async def done() -> Any:
+        async def awaited_result() -> Any:
             return await awaited
 
-        return asyncio.run_coroutine_threadsafe(done(), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(awaited_result(), self._loop).result()
 
 
 @dataclass(slots=True)
-class _Call:
+class _ThreadedCall:
     """One call in its thread."""
 
     application: Application
@@ -116,11 +116,11 @@ class _Call:
 
     def answer(self, environ: dict[str, Any]) -> None:
         try:
-            pieces = self.application(environ, self.start_response)
+            answer_pieces = self.application(environ, self.start_response)
             try:
-                self.send(iter(pieces))
+                self.send(iter(answer_pieces))
             finally:
-                if close := getattr(pieces, "close", None):
+                if close := getattr(answer_pieces, "close", None):
                     close()
         except ProtocolClosed:
             return  # the caller has gone
@@ -133,40 +133,40 @@ class _Call:
     ) -> None:
         self.status, self.headers = status, headers
 
-    def send(self, pieces: Iterator[bytes]) -> None:
+    def send(self, answer_pieces: Iterator[bytes]) -> None:
         # The application sets status and headers with its first piece at the latest.
-        first, second = next(pieces, b""), next(pieces, None)
+        first_piece, second_piece = next(answer_pieces, b""), next(answer_pieces, None)
         status = int(self.status[:3])
         headers = [(name.lower(), value) for name, value in self.headers]
-        if second is None:
-            self.protocol.response_bytes(status, headers, first)
+        if second_piece is None:
+            self.protocol.response_bytes(status, headers, first_piece)
             return
         stream = self.protocol.response_stream(status, headers)
-        for piece in chain((first, second), pieces):
-            self.wait_for(stream.send_bytes(piece))
+        for answer_piece in chain((first_piece, second_piece), answer_pieces):
+            self.wait_for(stream.send_bytes(answer_piece))
 
 
 def refuse(
-    scope: Scope, protocol: HTTPProtocol, error: RefusedError, more: list[tuple[str, str]]
+    scope: Scope, protocol: HTTPProtocol, error: RefusedError, more_headers: list[tuple[str, str]]
 ) -> None:
     """Refuse a call without reading its body, in the format of its address."""
     status = error.status
     # The rest of the body is still on its way: this connection cannot carry another request.
-    headers = [("connection", "close"), *(pair for pair in more if pair[0] != "connection")]
+    headers = [("connection", "close"), *(pair for pair in more_headers if pair[0] != "connection")]
     if status == 503:  # noqa: PLR2004 - HTTP's own number
         headers.append(("retry-after", "1"))
     if scope.path.startswith(PREFIX):
-        failed = respond.refuse(status, error)
-        headers += [(key.lower(), value) for key, value in failed.headers.items()]
-        text = failed.body
+        review_refusal = respond.refuse(status, error)
+        headers += [(key.lower(), value) for key, value in review_refusal.headers.items()]
+        refusal_body = review_refusal.body
     elif scope.path.startswith("/api/"):
         headers += [("content-type", "application/json"), ("cache-control", "no-store")]
-        text = json.dumps({"detail": _TEXTS[status]}).encode()
+        refusal_body = json.dumps({"detail": _REFUSAL_TEXTS[status]}).encode()
     else:
         headers += [("content-type", "text/plain"), ("cache-control", "no-store")]
-        text = f"{_TEXTS[status]}\n".encode()
+        refusal_body = f"{_REFUSAL_TEXTS[status]}\n".encode()
     with suppress(ProtocolClosed):
-        protocol.response_bytes(status, headers, text)
+        protocol.response_bytes(status, headers, refusal_body)
 
 
 def client_of(scope: Scope) -> str:

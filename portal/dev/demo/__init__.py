@@ -1,4 +1,4 @@
-"""Demo clusters, one for each manifest file beside this module, and the demo credential."""
+"""``begin_demo``: demo clusters seeded, one for each YAML file here; the demo credential kept."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def begin_demo() -> list[str]:
 
     Returns the names of the new ones.
     """
-    made = seed_demo()
-    if len(made) == len(list(HERE.glob("*.yaml"))):
+    new_clusters = seed_demo()
+    if len(new_clusters) == len(list(HERE.glob("*.yaml"))):
         write_story()
-    return made
+    return new_clusters
 
 
 def seed_demo() -> list[str]:
@@ -38,30 +38,30 @@ def seed_demo() -> list[str]:
 
     Existing ones stay as they are: people edit their demo policies.
     """
-    made = []
-    for path in sorted(HERE.glob("*.yaml")):
-        if Cluster.objects.filter(name=path.stem).exists():
+    new_clusters = []
+    for yaml in sorted(HERE.glob("*.yaml")):
+        if Cluster.objects.filter(name=yaml.stem).exists():
             continue
-        cluster = Cluster(name=path.stem, description="Made to try things out; delete it at will.")
+        cluster = Cluster(name=yaml.stem, description="Made to try things out; delete it at will.")
         with at(timezone.now() - BEGAN):
             services.save_cluster(cluster=cluster, user=USER, reason="demo data")
-            import_file(path, cluster=cluster, author=Author(user=USER, reason="demo data"))
-        if path.stem == connected.NAME:
+            import_file(yaml, cluster=cluster, author=Author(user=USER, reason="demo data"))
+        if yaml.stem == connected.NAME:
             connected.pretend_connected(cluster)
-        made.append(path.stem)
-    return made
+        new_clusters.append(yaml.stem)
+    return new_clusters
 
 
 def demo_credential() -> str:
     """The webhook credential of the demo cluster, kept in the data folder (mode 600)."""
     # The database has only its digest, so a lost or revoked credential is replaced.
-    path = Path(settings.GATEHOUSE_VAR) / "demo-credential"
-    if path.exists():
-        secret = path.read_text(encoding="utf-8").strip()
+    credential_file = Path(settings.GATEHOUSE_VAR) / "demo-credential"
+    if credential_file.exists():
+        secret = credential_file.read_text(encoding="utf-8").strip()
         if snapshot.authenticate(CLUSTER, secret) == snapshot.Authentication.OK:
             return secret
     cluster = Cluster.objects.get(name=CLUSTER)
     label = f"demo {secrets.token_hex(3)}"
     _, secret = services.issue_webhook_credential(cluster=cluster, label=label, user=USER)
-    write_private(path, secret)
+    write_private(credential_file, secret)
     return secret

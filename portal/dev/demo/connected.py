@@ -1,4 +1,4 @@
-"""Demo clusters that look connected: connection, drift, a conflict, an alert, runs.
+"""Demo clusters pretend to be connected: ClusterConnection, SyncedObject drift, SyncRun, alert.
 
 Their connections are paused, so that no worker ever tries their addresses, which do not exist.
 """
@@ -36,9 +36,9 @@ USER: Final = "demo"
 IN_SYNC: Final = SyncedObject.State.IN_SYNC
 DRIFTED: Final = SyncedObject.State.DRIFTED
 CONFLICT: Final = SyncedObject.State.CONFLICT
-Change = tuple[str, tuple[str | int, ...], str, str]
+DemoChange = tuple[str, tuple[str | int, ...], str, str]
 """Field manager, path, the cluster's value, and ours."""
-_OBJECTS: Final[tuple[tuple[tuple[str, str, str], Change | None], ...]] = (
+_DEMO_OBJECTS: Final[tuple[tuple[tuple[str, str, str], DemoChange | None], ...]] = (
     (("LimitRange", "checkout", "limits"), None),
     (("MetadataPolicy", "checkout", "owner"), None),
     (
@@ -51,7 +51,7 @@ _OBJECTS: Final[tuple[tuple[tuple[str, str, str], Change | None], ...]] = (
     ),
     (("ResourceQuota", "search", "compute"), None),
 )
-_BASE: Final = {("LimitRange", "search"): "6Gi"}
+_BASE_VALUES: Final = {("LimitRange", "search"): "6Gi"}
 """The value that both sides last agreed on, where our side has changed since, too."""
 
 
@@ -59,9 +59,9 @@ _BASE: Final = {("LimitRange", "search"): "6Gi"}
 def pretend_connected(cluster: Cluster) -> None:
     """Write the rows that a connected cluster with drift and a conflict would have left."""
     now = timezone.now()
-    _connect(cluster, now)
-    objects = [_object(cluster, now, key, change) for key, change in _OBJECTS]
-    SyncedObject.objects.bulk_create(objects)
+    _demo_connection(cluster, now)
+    demo_objects = [_demo_object(cluster, now, names, change) for names, change in _DEMO_OBJECTS]
+    SyncedObject.objects.bulk_create(demo_objects)
     with at(now - BEGAN):
         services.set_authority(
             cluster=cluster, authority=Authority.NATIVE, user=USER, reason="demo data"
@@ -69,10 +69,10 @@ def pretend_connected(cluster: Cluster) -> None:
         policy_writes.note_native(cluster)
     SyncOwnership.objects.create(cluster=cluster, namespace="checkout", user=USER)
     SyncOwnership.objects.create(cluster=cluster, namespace="search", user=USER)
-    _run(cluster, SyncRun.Mode.IMPORT, objects, now - timedelta(days=9))
-    last = _run(cluster, SyncRun.Mode.SYNC, objects, now - timedelta(minutes=9))
-    last.counts = {"in sync": 3, "drifted": 1, "conflict": 1}
-    last.save()
+    _run(cluster, SyncRun.Mode.IMPORT, demo_objects, now - timedelta(days=9))
+    last_sync = _run(cluster, SyncRun.Mode.SYNC, demo_objects, now - timedelta(minutes=9))
+    last_sync.counts = {"in sync": 3, "drifted": 1, "conflict": 1}
+    last_sync.save()
     ClusterAlert.objects.create(
         cluster=cluster,
         kind="conflict",
@@ -89,16 +89,16 @@ def pretend_connected(cluster: Cluster) -> None:
 def pretend_in_sync(cluster: Cluster) -> None:
     """Write the rows of a connected cluster in which both sides agree."""
     now = timezone.now()
-    _connect(cluster, now)
+    _demo_connection(cluster, now)
     quotas = ResourceQuota.objects.filter(namespace__cluster=cluster)
-    keys = [("ResourceQuota", quota.namespace.name, quota.name) for quota in quotas]
-    objects = [_object(cluster, now, key, None) for key in keys]
-    SyncedObject.objects.bulk_create(objects)
+    quota_names = [("ResourceQuota", quota.namespace.name, quota.name) for quota in quotas]
+    demo_objects = [_demo_object(cluster, now, object_names, None) for object_names in quota_names]
+    SyncedObject.objects.bulk_create(demo_objects)
     SyncOwnership.objects.create(cluster=cluster, user=USER)
-    _run(cluster, SyncRun.Mode.SYNC, objects, now - timedelta(minutes=9))
+    _run(cluster, SyncRun.Mode.SYNC, demo_objects, now - timedelta(minutes=9))
 
 
-def _connect(cluster: Cluster, now: dt.datetime) -> None:
+def _demo_connection(cluster: Cluster, now: dt.datetime) -> None:
     ClusterConnection.objects.create(
         cluster=cluster,
         server=f"https://{cluster.name}.invalid:6443",
@@ -132,30 +132,30 @@ def _connect(cluster: Cluster, now: dt.datetime) -> None:
     )
 
 
-def _object(
-    cluster: Cluster, now: dt.datetime, key: tuple[str, str, str], change: Change | None
+def _demo_object(
+    cluster: Cluster, now: dt.datetime, names: tuple[str, str, str], demo_change: DemoChange | None
 ) -> SyncedObject:
-    kind, namespace, name = key
-    found = services.find_object(cluster, kind=kind, name=name, namespace=namespace)
-    ours: dict[str, Any] = reconcile.normal(found.to_manifest())
+    kind, namespace, name = names
+    our_policy = services.find_object(cluster, kind=kind, name=name, namespace=namespace)
+    ours: dict[str, Any] = reconcile.normal(our_policy.to_manifest())
     base, theirs = copy.deepcopy(ours), copy.deepcopy(ours)
     differences: list[dict[str, Any]] = []
-    agreed = _BASE.get((kind, namespace), "")
-    if change:
-        manager, path, value, our_value = change
-        _put(theirs, path, value)
-        _put(base, path, agreed or our_value)
+    agreed_value = _BASE_VALUES.get((kind, namespace), "")
+    if demo_change:
+        manager, field_path, their_value, our_value = demo_change
+        _put_value(theirs, field_path, their_value)
+        _put_value(base, field_path, agreed_value or our_value)
         differences = [
             {
-                "field": "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path),
-                "base": agreed or our_value,
+                "field": "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in field_path),
+                "base": agreed_value or our_value,
                 "ours": our_value,
-                "theirs": value,
+                "theirs": their_value,
                 "manager": manager,
                 "time": (now - timedelta(hours=3)).strftime("%Y-%m-%dT%H:%M:%SZ"),
             }
         ]
-    differing = CONFLICT if agreed else DRIFTED
+    differing_state = CONFLICT if agreed_value else DRIFTED
     return SyncedObject(
         cluster=cluster,
         kind=kind,
@@ -164,22 +164,22 @@ def _object(
         base=base,
         theirs=theirs,
         live=theirs,
-        state=differing if change else IN_SYNC,
+        state=differing_state if demo_change else IN_SYNC,
         differences=differences,
-        since=now - timedelta(hours=3 if change else 200),
+        since=now - timedelta(hours=3 if demo_change else 200),
         seen=now - timedelta(minutes=4),
     )
 
 
-def _put(manifest: Any, path: tuple[str | int, ...], value: str) -> None:
-    *parents, last = path
-    for name in parents:
-        manifest = manifest[name]
-    manifest[last] = value
+def _put_value(manifest: Any, field_path: tuple[str | int, ...], value: str) -> None:
+    *parent_names, last_name = field_path
+    for parent_name in parent_names:
+        manifest = manifest[parent_name]
+    manifest[last_name] = value
 
 
-def _run(cluster: Cluster, mode: str, objects: list[SyncedObject], when: dt.datetime) -> SyncRun:
-    total, is_import = len(objects), mode == SyncRun.Mode.IMPORT
+def _run(cluster: Cluster, mode: str, objects: list[SyncedObject], started: dt.datetime) -> SyncRun:
+    object_count, is_import = len(objects), mode == SyncRun.Mode.IMPORT
     run = SyncRun.objects.create(
         cluster=cluster,
         mode=mode,
@@ -187,30 +187,30 @@ def _run(cluster: Cluster, mode: str, objects: list[SyncedObject], when: dt.date
         user=USER if is_import else "",
         state=SyncRun.State.DONE,
         attempt=1,
-        total=total,
-        done=total,
-        counts={"read": total},
-        started=when,
-        heartbeat=when,
-        finished=when + timedelta(seconds=2),
+        total=object_count,
+        done=object_count,
+        counts={"read": object_count},
+        started=started,
+        heartbeat=started,
+        finished=started + timedelta(seconds=2),
     )
     # The field sets itself to the present time when a row is created.
-    SyncRun.objects.filter(pk=run.pk).update(created=when)
-    SyncResult.objects.bulk_create(_result(run, each) for each in objects)
+    SyncRun.objects.filter(pk=run.pk).update(created=started)
+    SyncResult.objects.bulk_create(_demo_result(run, demo_object) for demo_object in objects)
     return run
 
 
-def _result(run: SyncRun, each: SyncedObject) -> SyncResult:
-    imported = run.mode == SyncRun.Mode.IMPORT
-    conflict = not imported and each.state == CONFLICT
+def _demo_result(run: SyncRun, demo_object: SyncedObject) -> SyncResult:
+    is_import = run.mode == SyncRun.Mode.IMPORT
+    is_conflict = not is_import and demo_object.state == CONFLICT
     return SyncResult(
         run=run,
-        kind=each.kind,
-        namespace=each.namespace,
-        name=each.name,
-        action="take-in" if imported else ("conflict" if conflict else "none"),
-        outcome=SyncResult.Outcome.CONFLICT if conflict else SyncResult.Outcome.DONE,
-        message="changed on both sides" if conflict else "",
-        differences=[] if imported else each.differences,
+        kind=demo_object.kind,
+        namespace=demo_object.namespace,
+        name=demo_object.name,
+        action="take-in" if is_import else ("conflict" if is_conflict else "none"),
+        outcome=SyncResult.Outcome.CONFLICT if is_conflict else SyncResult.Outcome.DONE,
+        message="changed on both sides" if is_conflict else "",
+        differences=[] if is_import else demo_object.differences,
         finished=run.finished,
     )

@@ -1,4 +1,4 @@
-"""The script of the demo's month: its dates, its workloads, and its changes of policies."""
+"""Script of the demo's month: the shop's WORKLOADS, ODD pods by hand, CHANGES of policies."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class DemoEdit:
     reason: str
 
 
-def _shop(namespace: str, name: str, given: dict[str, Any], **more: Any) -> Workload:
-    team = {"team": namespace}
-    usual = {"cluster": "demo", "priority": "standard", "labels": team}
-    return Workload(namespace=namespace, name=name, resources=given, **{**usual, **more})
+def _shop(namespace: str, name: str, resources: dict[str, Any], **more: Any) -> Workload:
+    team_label = {"team": namespace}
+    shop_fields = {"cluster": "demo", "priority": "standard", "labels": team_label}
+    return Workload(namespace=namespace, name=name, resources=resources, **{**shop_fields, **more})
 
 
 _SMALL: Final = requirements("250m", "512Mi", cpu_limit="500m", memory_limit="1Gi")
@@ -194,30 +194,30 @@ ODD: Final = (
 """Pods that a person creates once, by hand; nearly all are denied."""
 
 
-def _range(namespace: str, **item: Any) -> dict[str, Any]:
-    spec = {"limits": [{"type": "Container", **item}]}
-    return _manifest("LimitRange", "limits", namespace, spec)
+def _container_range(namespace: str, **range_item: Any) -> dict[str, Any]:
+    spec = {"limits": [{"type": "Container", **range_item}]}
+    return _demo_manifest("LimitRange", "limits", namespace, spec)
 
 
-def _quota(name: str, namespace: str, hard: dict[str, str], priority: str) -> dict[str, Any]:
+def _pod_quota(name: str, namespace: str, hard: dict[str, str], priority: str) -> dict[str, Any]:
     match = {"scopeName": "PriorityClass", "operator": "In", "values": [priority]}
     spec = {"hard": hard, "scopeSelector": {"matchExpressions": [match]}}
-    return _manifest("ResourceQuota", name, namespace, spec)
+    return _demo_manifest("ResourceQuota", name, namespace, spec)
 
 
-def _ownership(enforcement: str) -> dict[str, Any]:
-    missing = {"key": "team", "operator": "DoesNotExist"}
-    predicate = {"labelSelector": {"matchExpressions": [missing]}}
-    spec = {"rules": [{"policyPredicate": predicate, "policyAction": {"reject": True}}]}
-    made = _manifest("MetadataPolicy", "ownership", "web", spec)
-    made["metadata"]["annotations"] = {ENFORCEMENT_ANNOTATION: enforcement}
-    return made
+def _owner_rule(enforcement: str) -> dict[str, Any]:
+    missing_team = {"key": "team", "operator": "DoesNotExist"}
+    team_predicate = {"labelSelector": {"matchExpressions": [missing_team]}}
+    spec = {"rules": [{"policyPredicate": team_predicate, "policyAction": {"reject": True}}]}
+    owner_policy = _demo_manifest("MetadataPolicy", "ownership", "web", spec)
+    owner_policy["metadata"]["annotations"] = {ENFORCEMENT_ANNOTATION: enforcement}
+    return owner_policy
 
 
-def _manifest(kind: str, name: str, namespace: str, spec: dict[str, Any]) -> dict[str, Any]:
-    group = "policy.gatehouse.dev/v1alpha1" if kind == "MetadataPolicy" else "v1"
+def _demo_manifest(kind: str, name: str, namespace: str, spec: dict[str, Any]) -> dict[str, Any]:
+    api_version = "policy.gatehouse.dev/v1alpha1" if kind == "MetadataPolicy" else "v1"
     metadata: dict[str, Any] = {"name": name, "namespace": namespace}
-    return {"apiVersion": group, "kind": kind, "metadata": metadata, "spec": spec}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
 _REPORTS: Final = {
@@ -233,29 +233,29 @@ CHANGES: Final = (
     DemoEdit(
         timedelta(days=24, hours=3),
         "demo",
-        _ownership("warn"),
+        _owner_rule("warn"),
         ADA,
         "every pod needs a team; warn for a week first",
     ),
-    DemoEdit(timedelta(days=17, hours=2), "demo", _ownership("enforce"), ADA, "the week is over"),
+    DemoEdit(timedelta(days=17, hours=2), "demo", _owner_rule("enforce"), ADA, "the week is over"),
     DemoEdit(
         timedelta(days=10, hours=5),
         "demo",
-        _range("reports", max={"cpu": "4", "memory": "2Gi"}, **_REPORTS),
+        _container_range("reports", max={"cpu": "4", "memory": "2Gi"}, **_REPORTS),
         LIN,
         "two nodes ran out of memory on Tuesday",
     ),
     DemoEdit(
         timedelta(days=9, hours=7),
         "demo",
-        _range("reports", max={"cpu": "4", "memory": "3Gi"}, **_REPORTS),
+        _container_range("reports", max={"cpu": "4", "memory": "3Gi"}, **_REPORTS),
         GRACE,
         "render needs 2.5Gi until it streams",
     ),
     DemoEdit(
         timedelta(days=6, hours=4),
         "demo",
-        _quota(
+        _pod_quota(
             "critical",
             "payments",
             {"requests.cpu": "12", "requests.memory": "20Gi", "pods": "20"},
@@ -267,14 +267,14 @@ CHANGES: Final = (
     DemoEdit(
         timedelta(hours=19),
         "demo",
-        _range("web", maxLimitRequestRatio={"cpu": "4"}, **_WEB),
+        _container_range("web", maxLimitRequestRatio={"cpu": "4"}, **_WEB),
         LIN,
         "noisy neighbours on the edge nodes",
     ),
     DemoEdit(
         timedelta(hours=5),
         "demo",
-        _quota("no-batch", "web", {"pods": "0"}, "batch"),
+        _pod_quota("no-batch", "web", {"pods": "0"}, "batch"),
         ADA,
         "batch work has a namespace of its own",
     ),

@@ -1,4 +1,4 @@
-"""Writing the demo's month to the database: policies, changes, decisions, usage, charges."""
+"""``write_story``: the demo's Month stored: imported policies, decisions, usage points, charges."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ def write_story() -> None:
     """Write the month before now; the demo clusters must be new."""
     now = timezone.now()
     with at(now - BEGAN):
-        for path in sorted(STORY.glob("*.yaml")):
-            import_file(path, cluster=Cluster.objects.get(name=path.stem), author=AUTHOR)
+        for story in sorted(STORY.glob("*.yaml")):
+            import_file(story, cluster=Cluster.objects.get(name=story.stem), author=AUTHOR)
     connected.pretend_in_sync(Cluster.objects.get(name="demo-priority"))
     month = Month(now)
     month.plan()
-    for change in CHANGES:
-        month.live_until(now - change.back)
-        with at(now - change.back):
+    for demo_edit in CHANGES:
+        month.live_until(now - demo_edit.back)
+        with at(now - demo_edit.back):
             services.apply_manifest(
-                cluster=Cluster.objects.get(name=change.cluster),
-                manifest=change.manifest,
-                user=change.user,
-                reason=change.reason,
+                cluster=Cluster.objects.get(name=demo_edit.cluster),
+                manifest=demo_edit.manifest,
+                user=demo_edit.user,
+                reason=demo_edit.reason,
                 create_namespace=True,
             )
     month.live_until(now)
     backdate.keep(month.rows)
     _write_usage(month)
-    _write_charges([pod for pods in month.running.values() for pod in pods])
+    _write_charges([pod for running_pods in month.running.values() for pod in running_pods])
 
 
 def import_file(path: Path, *, cluster: Cluster, author: Author) -> None:
@@ -61,36 +61,36 @@ def import_file(path: Path, *, cluster: Cluster, author: Author) -> None:
 
 def _write_usage(month: Month) -> None:
     """Write the points of the quotas' usage lines."""
-    rows = ResourceQuota.objects.select_related("namespace__cluster")
-    names = {
-        (quota.namespace.cluster.name, quota.namespace.name, quota.name): quota for quota in rows
+    quotas = ResourceQuota.objects.select_related("namespace__cluster")
+    by_key = {
+        (quota.namespace.cluster.name, quota.namespace.name, quota.name): quota for quota in quotas
     }
     QuotaUsagePoint.objects.bulk_create(
         QuotaUsagePoint(
-            cluster=names[key].owner, quota_uid=names[key].uid, taken=when, used=to_json(used)
+            cluster=by_key[key].owner, quota_uid=by_key[key].uid, taken=taken, used=to_json(used)
         )
-        for when, found in month.points
-        for key, used in found.items()
+        for taken, used_by_quota in month.points
+        for key, used in used_by_quota.items()
     )
 
 
 def _write_charges(pods: list[DemoPod]) -> None:
     """Charge the running pods in the ledger, as if each had been admitted and seen."""
-    clusters = dict(Cluster.objects.values_list("name", "id"))
-    quotas = {
-        (cluster, namespace, name): number
-        for cluster, namespace, name, number in ResourceQuota.objects.values_list(
+    cluster_ids = dict(Cluster.objects.values_list("name", "id"))
+    quota_ids = {
+        (cluster, namespace, name): quota_id
+        for cluster, namespace, name, quota_id in ResourceQuota.objects.values_list(
             "namespace__cluster__name", "namespace__name", "name", "id"
         )
     }
-    keys = [(clusters[pod.workload.cluster], *ledger.object_key(pod.request)) for pod in pods]
+    charged = [(cluster_ids[pod.workload.cluster], *ledger.object_key(pod.request)) for pod in pods]
     with transaction.atomic():
-        book = ask_book(quotas.values(), keys)()
-        for pod, key in zip(pods, keys, strict=True):
+        book = ask_book(quota_ids.values(), charged)()
+        for pod, object_key in zip(pods, charged, strict=True):
             for charge in pod.charges:
-                number = quotas[*pod.workload.place, charge.quota.name]
-                book.charge(number, key, name=pod.request.display_name, decided=charge)
+                quota_id = quota_ids[*pod.workload.place, charge.quota.name]
+                book.charge(quota_id, object_key, name=pod.request.display_name, decided=charge)
         book.write()
-    for cluster, number in clusters.items():
-        seen = {key[2] for key in keys if key[0] == number}
-        confirm_seen(cluster, resource="pods", seen=seen)
+    for cluster, cluster_id in cluster_ids.items():
+        seen_objects = {object_key[2] for object_key in charged if object_key[0] == cluster_id}
+        confirm_seen(cluster, resource="pods", seen=seen_objects)

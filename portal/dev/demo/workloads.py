@@ -1,4 +1,4 @@
-"""The class of the demo's workloads: their pods, and the requests that create them."""
+"""Workload, equal pods of the demo: replicas, priority, labels, hours; Pod and AdmissionRequest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"  # as Kubernetes draws them
 _POD: Final = GroupVersionKind(kind="Pod")
 _PODS: Final = GroupVersionResource(resource="pods")
 _CONTROLLER: Final = "system:serviceaccount:kube-system:{}-controller"
-_GROUPS: Final = (
+_CONTROLLER_GROUPS: Final = (
     "system:serviceaccounts",
     "system:serviceaccounts:kube-system",
     "system:authenticated",
@@ -57,53 +57,53 @@ class Workload:
 
     def pod(self, random: Random) -> dict[str, Any]:
         """A new pod, as its controller writes it."""
-        owner = f"{self.name}-{_draw(random, 9)}"
-        name = f"{owner}-{_draw(random, 5)}"
-        metadata: dict[str, Any] = {
-            "name": self.name if self.user else name,
+        maker = f"{self.name}-{_random_suffix(random, 9)}"
+        pod_name = f"{maker}-{_random_suffix(random, 5)}"
+        pod_metadata: dict[str, Any] = {
+            "name": self.name if self.user else pod_name,
             "namespace": self.namespace,
-            "uid": _uid(random),
+            "uid": _any_uid(random),
             "labels": {"app": self.name, **self.labels},
         }
         if not self.user:
-            metadata["generateName"] = f"{owner}-"
+            pod_metadata["generateName"] = f"{maker}-"
             kind, group = ("Job", "batch/v1") if self.hours else ("ReplicaSet", "apps/v1")
-            reference = {"apiVersion": group, "kind": kind, "name": owner, "uid": _uid(random)}
-            metadata["ownerReferences"] = [{**reference, "controller": True}]
+            reference = {"apiVersion": group, "kind": kind, "name": maker, "uid": _any_uid(random)}
+            pod_metadata["ownerReferences"] = [{**reference, "controller": True}]
         container = {
             "name": self.name,
             "image": f"registry.example/{self.namespace}/{self.name}:1.{random.randint(4, 40)}",
-            "resources": {side: dict(each) for side, each in self.resources.items()},
+            "resources": {side: dict(amounts) for side, amounts in self.resources.items()},
         }
-        spec: dict[str, Any] = {"containers": [container]}
+        pod_spec: dict[str, Any] = {"containers": [container]}
         if self.priority:
-            spec["priorityClassName"] = self.priority
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+            pod_spec["priorityClassName"] = self.priority
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": pod_metadata, "spec": pod_spec}
 
     def request(
         self, pod: Mapping[str, Any], random: Random, *, dry_run: bool = False
     ) -> AdmissionRequest:
         """The admission request that creates a pod of this workload."""
         return AdmissionRequest(
-            uid=_uid(random),
+            uid=_any_uid(random),
             kind=_POD,
             resource=_PODS,
             name=str(pod["metadata"]["name"]),
             namespace=self.namespace,
             operation=Operation.CREATE,
             user=self.requester,
-            groups=("system:authenticated",) if self.user else _GROUPS,
+            groups=("system:authenticated",) if self.user else _CONTROLLER_GROUPS,
             object=pod,
             dry_run=dry_run,
             is_plain=True,
         )
 
 
-def _draw(random: Random, number: int) -> str:
-    return "".join(random.choices(_SUFFIX, k=number))
+def _random_suffix(random: Random, length: int) -> str:
+    return "".join(random.choices(_SUFFIX, k=length))
 
 
-def _uid(random: Random) -> str:
+def _any_uid(random: Random) -> str:
     text = f"{random.getrandbits(128):032x}"
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
@@ -112,9 +112,9 @@ def requirements(
     cpu: str = "", memory: str = "", *, cpu_limit: str = "", memory_limit: str = ""
 ) -> dict[str, dict[str, str]]:
     """Requests and limits of a container, without those that are empty."""
-    sides = {
+    amounts_by_side = {
         "requests": {"cpu": cpu, "memory": memory},
         "limits": {"cpu": cpu_limit, "memory": memory_limit},
     }
-    filled = {side: {n: a for n, a in each.items() if a} for side, each in sides.items()}
-    return {side: each for side, each in filled.items() if each}
+    given = {side: {n: a for n, a in each.items() if a} for side, each in amounts_by_side.items()}
+    return {side: each for side, each in given.items() if each}

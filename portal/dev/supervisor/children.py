@@ -1,4 +1,4 @@
-"""The child processes of ``make run`` (web, worker, beat): start, restart after a pause, stop."""
+"""Children of ``make run`` (web, worker, beat): commands, environment, due restarts, killpg."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 PATIENCE: Final = 12.0  # seconds between SIGTERM and SIGKILL
-_STEP: Final = 0.1
+_STOP_STEP: Final = 0.1
 _PR_SET_PDEATHSIG: Final = 1
 
 
@@ -29,24 +29,24 @@ def commands() -> Mapping[str, list[str]]:
     """The commands of the processes, as in the container image."""
     var = Path(settings.GATEHOUSE_VAR)
     celery = [sys.executable, "-m", "celery", "--app", "portal.celery", "--quiet"]
-    level = ["--loglevel", "warning"]
+    logs = ["--loglevel", "warning"]
     # Several tasks at once in one process, without messages to other workers: there are none.
-    alone = ["--pool", "threads", "--without-mingle", "--without-gossip", "--without-heartbeat"]
+    threads = ["--pool", "threads", "--without-mingle", "--without-gossip", "--without-heartbeat"]
     return {
         "web": [sys.executable, "-m", "portal.serve"],
-        "worker": [*celery, "worker", *level, *alone],
-        "beat": [*celery, "beat", *level, "--schedule", str(var / "beat-schedule"), "--pidfile="],
+        "worker": [*celery, "worker", *logs, *threads],
+        "beat": [*celery, "beat", *logs, "--schedule", str(var / "beat-schedule"), "--pidfile="],
     }
 
 
 def environment(name: str = "") -> dict[str, str]:
     """The environment of a process."""
     # No load balancer watches /readyz here, so processes need not wait for one before they stop.
-    around = {**os.environ, "GATEHOUSE_DRAIN_SECONDS": "0"}
+    child_environment = {**os.environ, "GATEHOUSE_DRAIN_SECONDS": "0"}
     # Only the worker opens clusters' credentials, so only it has the private keys.
     if name != "worker":
-        around["GATEHOUSE_SEAL_PRIVATE_KEYS_FILE"] = os.devnull
-    return around
+        child_environment["GATEHOUSE_SEAL_PRIVATE_KEYS_FILE"] = os.devnull
+    return child_environment
 
 
 def _die_with_parent() -> Callable[[], object] | None:
@@ -83,17 +83,17 @@ class Children:
 
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     words: dict[str, list[str]] = field(default_factory=dict)
-    _pauses: dict[str, Pauses] = field(default_factory=dict)
-    _due: dict[str, float] = field(default_factory=dict)  # when to restart an ended process
+    _restart_pauses: dict[str, Pauses] = field(default_factory=dict)
+    _restart_at: dict[str, float] = field(default_factory=dict)  # when to restart an ended process
 
     def start(self, commands: Mapping[str, list[str]]) -> None:
         """Start all processes."""
         self.words = dict(commands)
-        self._pauses = {name: Pauses() for name in commands}
+        self._restart_pauses = {name: Pauses() for name in commands}
         for name in commands:
-            self._start(name)
+            self._start_child(name)
 
-    def _start(self, name: str) -> None:
+    def _start_child(self, name: str) -> None:
         self.running[name] = subprocess.Popen(  # noqa: S603  our own words
             self.words[name],
             env=environment(name),
@@ -105,11 +105,11 @@ class Children:
 
     def ended(self) -> list[End]:
         """Processes that stopped by themselves and do not wait for a restart."""
-        codes = {name: process.poll() for name, process in self.running.items()}
+        exit_codes = {name: process.poll() for name, process in self.running.items()}
         return [
-            End(name, code)
-            for name, code in codes.items()
-            if code is not None and name not in self._due
+            End(name, exit_code)
+            for name, exit_code in exit_codes.items()
+            if exit_code is not None and name not in self._restart_at
         ]
 
     def start_later(self, name: str) -> float:
@@ -117,31 +117,31 @@ class Children:
         # Kill what it left running in its group: two workers must not run one task.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.running[name].pid, signal.SIGKILL)
-        pause = self._pauses[name].next()
-        self._due[name] = time.monotonic() + pause
-        return pause
+        restart_pause = self._restart_pauses[name].next()
+        self._restart_at[name] = time.monotonic() + restart_pause
+        return restart_pause
 
     def start_due(self) -> None:
         """Restart processes whose pause is over."""
         now = time.monotonic()
-        for name in [name for name, due in self._due.items() if due <= now]:
-            del self._due[name]
-            self._start(name)
+        for name in [name for name, due in self._restart_at.items() if due <= now]:
+            del self._restart_at[name]
+            self._start_child(name)
 
     def stop(self) -> None:
         """Stop all processes, and kill those that do not stop in time."""
-        self._signal(signal.SIGTERM)
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
+        self._signal_groups(signal.SIGTERM)
+        kill_deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < kill_deadline:
             if all(process.poll() is not None for process in self.running.values()):
                 break
-            time.sleep(_STEP)
-        self._signal(signal.SIGKILL)
+            time.sleep(_STOP_STEP)
+        self._signal_groups(signal.SIGKILL)
         for process in self.running.values():
             process.wait()
 
-    def _signal(self, number: int) -> None:
+    def _signal_groups(self, signal_number: int) -> None:
         # Whole groups: a group may outlive its leader.
         for process in self.running.values():
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
+                os.killpg(process.pid, signal_number)

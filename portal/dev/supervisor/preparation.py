@@ -1,4 +1,4 @@
-"""Preparation of ``make run``: data folder, port, database, demo data, static files."""
+"""Preparation of ``make run``: folder lock, port probe, migrate, demo data, collectstatic stamp."""
 
 from __future__ import annotations
 
@@ -34,34 +34,34 @@ PACKAGES: Final = ("django", "djangorestframework", "drf-spectacular-sidecar", "
 
 def hold_folder() -> IO[str]:
     """Lock the data folder as long as the returned file is open; raises StartError."""
-    folder = Path(settings.GATEHOUSE_VAR)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    data_folder = Path(settings.GATEHOUSE_VAR)
+    data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Opened without truncation: another start must be able to read the holder's process number.
-    file = (folder / "run.lock").open("a+", encoding="utf-8")
+    lock_file = (data_folder / "run.lock").open("a+", encoding="utf-8")
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        file.seek(0)
-        holder = file.read().strip() or "unknown"
-        file.close()
+        lock_file.seek(0)
+        holder_pid = lock_file.read().strip() or "unknown"
+        lock_file.close()
         raise StartError(
-            f"a portal runs on {folder} already (process {holder}): "
-            f"stop it with Ctrl-C there or kill {holder}"
+            f"a portal runs on {data_folder} already (process {holder_pid}): "
+            f"stop it with Ctrl-C there or kill {holder_pid}"
         ) from None
-    file.seek(0)
-    file.truncate()
-    file.write(str(os.getpid()))
-    file.flush()
-    return file
+    lock_file.seek(0)
+    lock_file.truncate()
+    lock_file.write(str(os.getpid()))
+    lock_file.flush()
+    return lock_file
 
 
 def check_port() -> None:
     """Raise StartError if another process listens at the web server's port."""
     host, port = settings.GATEHOUSE_LISTEN_HOST, settings.GATEHOUSE_LISTEN_PORT
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with socket.socket() as port_probe:
+        port_probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((host, port))
+            port_probe.bind((host, port))
         except OSError as error:
             raise StartError(
                 f"port {port} of {host} cannot be used ({error.strerror}); "
@@ -74,8 +74,8 @@ def prepare_data() -> tuple[str | None, str]:
 
     Raises StartError when the database does not answer or cannot be trusted with a decision.
     """
-    for folder in ("queue", "control"):
-        (Path(settings.GATEHOUSE_BROKER_FOLDER) / folder).mkdir(parents=True, exist_ok=True)
+    for queue_folder in ("queue", "control"):
+        (Path(settings.GATEHOUSE_BROKER_FOLDER) / queue_folder).mkdir(parents=True, exist_ok=True)
     try:
         if connection.vendor == "postgresql":
             # Connect once without the pool, which would retry, and log it, for a long time.
@@ -86,48 +86,48 @@ def prepare_data() -> tuple[str | None, str]:
         call_command("check", databases=["default"], stdout=io.StringIO())
         call_command("migrate", interactive=False, verbosity=0)
         seal_keys.ensure_keys()
-        if wrong := problems.keep_key_check():
-            sys.stderr.write(f"gatehouse: {wrong}\n")
+        if key_problem := problems.keep_key_check():
+            sys.stderr.write(f"gatehouse: {key_problem}\n")
         begin_demo()
-        secret = demo_credential()
-        return ensure_first_admin(), secret
+        demo_secret = demo_credential()
+        return ensure_first_admin(), demo_secret
     except (SystemCheckError, seal_keys.KeyFileError) as error:
         raise StartError(str(error)) from None
     except (OperationalError, psycopg.OperationalError) as error:
-        reason = str(error).strip().partition("\n")[0]
+        database_reason = str(error).strip().partition("\n")[0]
         hint = "start it, or correct GATEHOUSE_DATABASE_URL"
-        raise StartError(f"the database does not answer ({reason}): {hint}") from None
+        raise StartError(f"the database does not answer ({database_reason}): {hint}") from None
 
 
 def collect_static() -> None:
     """Bundle and collect the static files if they or their packages changed."""
     bundle.main()
-    folder = Path(settings.STATIC_ROOT)
-    folder.mkdir(parents=True, exist_ok=True)
+    static_folder = Path(settings.STATIC_ROOT)
+    static_folder.mkdir(parents=True, exist_ok=True)
     # The folder itself is locked, because all its files are replaced: two portals may start from
     # one checkout.
-    holder = os.open(folder, os.O_RDONLY)
+    folder_descriptor = os.open(static_folder, os.O_RDONLY)
     try:
-        fcntl.flock(holder, fcntl.LOCK_EX)
-        mark, wanted = folder / "gatehouse.stamp", _fingerprint()
-        if not mark.exists() or mark.read_text(encoding="utf-8") != wanted:
+        fcntl.flock(folder_descriptor, fcntl.LOCK_EX)
+        static_stamp, static_digest = static_folder / "gatehouse.stamp", _static_digest()
+        if not static_stamp.exists() or static_stamp.read_text(encoding="utf-8") != static_digest:
             call_command("collectstatic", interactive=False, verbosity=0, clear=True)
-            mark.write_text(wanted, encoding="utf-8")
+            static_stamp.write_text(static_digest, encoding="utf-8")
     finally:
-        os.close(holder)
+        os.close(folder_descriptor)
 
 
-def _fingerprint() -> str:
+def _static_digest() -> str:
     digest = hashlib.sha256()
     for package in PACKAGES:
         digest.update(f"{package} {version(package)}\n".encode())
-    found = (
-        Path(storage.path(path))
+    static_files = (
+        Path(storage.path(static))
         for finder in get_finders()
-        for path, storage in finder.list([".*"])
+        for static, storage in finder.list([".*"])
         if Path(storage.location).is_relative_to(settings.BASE_DIR)
     )
     # Versions stand for the many files of installed packages, which may be below the checkout.
-    for path in sorted(path for path in found if ".venv" not in path.parts):
-        digest.update(f"{path} {path.stat().st_mtime_ns}\n".encode())
+    for static in sorted(static for static in static_files if ".venv" not in static.parts):
+        digest.update(f"{static} {static.stat().st_mtime_ns}\n".encode())
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""`manage.py bootstrap`: migrate the database and create the first admin."""
+"""`manage.py bootstrap`: migrate, accept the key in use, create the first admin and print it."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Command(Console):
         call_command("migrate", interactive=False, verbosity=min(options["verbosity"], 1))
         if options["accept_key"]:
             problems.accept_key()
-        if wrong := problems.keep_key_check():
-            self.stderr.write(f"gatehouse: {wrong}")
-        password = ensure_first_admin()
-        if password:
-            self.stdout.write(f"admin: {settings.GATEHOUSE_ADMIN_USER}\npassword: {password}")
+        if key_problem := problems.keep_key_check():
+            self.stderr.write(f"gatehouse: {key_problem}")
+        admin_password = ensure_first_admin()
+        if admin_password:
+            self.stdout.write(f"admin: {settings.GATEHOUSE_ADMIN_USER}\npassword: {admin_password}")

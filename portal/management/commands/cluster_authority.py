@@ -1,4 +1,4 @@
-"""`manage.py cluster_authority`: preview and switch the authority of a cluster."""
+"""`manage.py cluster_authority`: preview of a switch printed; the cluster's authority switched."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class Command(Console):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Show the preview, then switch if ``--yes`` is given."""
-        cluster, wanted = find_cluster(options["cluster"]), options["authority"]
-        if cluster.authority == wanted:
-            self.stdout.write(f"{cluster.name}: {wanted} enforces already")
+        cluster, wanted_authority = find_cluster(options["cluster"]), options["authority"]
+        if cluster.authority == wanted_authority:
+            self.stdout.write(f"{cluster.name}: {wanted_authority} enforces already")
             return
         days = min(max(options["days"], 1), LONGEST)
-        self._show(cluster, preview(cluster, wanted, days=days), days)
+        self._show(cluster, preview(cluster, wanted_authority, days=days), days)
         if not options["yes"]:
             self.stdout.write("nothing was changed; --yes switches")
             return
@@ -62,28 +62,28 @@ class Command(Console):
             raise CommandError("nothing was changed; --yes needs a --reason", returncode=USAGE)
         user = options["user"] or f"{getpass.getuser()} (command line)"
         services.set_authority(
-            cluster=cluster, authority=wanted, user=user, reason=options["reason"]
+            cluster=cluster, authority=wanted_authority, user=user, reason=options["reason"]
         )
-        self.stdout.write(f"{cluster.name}: {wanted} enforces from now on")
+        self.stdout.write(f"{cluster.name}: {wanted_authority} enforces from now on")
 
-    def _show(self, cluster: Cluster, change: AuthorityImpact, days: int) -> None:
-        write = self.stdout.write
-        write(f"{cluster.name}: {cluster.authority} -> {change.to}")
-        write(f"  {_verdicts(change, days)}")
-        for namespace, number in change.by_namespace:
-            write(f"    {number} in {namespace or 'no namespace'}")
-        for judged in change.examples:
-            write(f"    {judged.id} {judged.target}: {judged.message}")
-        for namespace, names in sorted(change.missing.items()):
-            write(f"  {namespace} stays the portal's: not in the cluster yet: {', '.join(names)}")
-        for name in change.differing:
-            write(f"  {name} differs between both sides")
+    def _show(self, cluster: Cluster, impact: AuthorityImpact, days: int) -> None:
+        say = self.stdout.write
+        say(f"{cluster.name}: {cluster.authority} -> {impact.to}")
+        say(f"  {_verdicts(impact, days)}")
+        for namespace, verdict_count in impact.by_namespace:
+            say(f"    {verdict_count} in {namespace or 'no namespace'}")
+        for judged_decision in impact.examples:
+            say(f"    {judged_decision.id} {judged_decision.target}: {judged_decision.message}")
+        for namespace, names in sorted(impact.missing.items()):
+            say(f"  {namespace} stays the portal's: not in the cluster yet: {', '.join(names)}")
+        for name in impact.differing:
+            say(f"  {name} differs between both sides")
 
 
-def _verdicts(change: AuthorityImpact, days: int) -> str:
-    if not change.looked_at:
+def _verdicts(impact: AuthorityImpact, days: int) -> str:
+    if not impact.looked_at:
         return f"no decision of the last {days} days is on record, so nothing can be predicted"
-    summary = f"{change.verdicts} of the {change.looked_at} newest decisions of {days} days"
-    if change.to is Authority.NATIVE:
-        return f"{summary} were denials, and would be left to the API server"
-    return f"{summary} were warnings, and would be denials"
+    verdict_summary = f"{impact.verdicts} of the {impact.looked_at} newest decisions of {days} days"
+    if impact.to is Authority.NATIVE:
+        return f"{verdict_summary} were denials, and would be left to the API server"
+    return f"{verdict_summary} were warnings, and would be denials"

@@ -1,4 +1,4 @@
-"""The page of legal holds: auditors make and release them."""
+"""HoldsView, the page of legal holds: HoldForm makes an AuditHold, auditors release it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ else:
     _HoldForm = forms.ModelForm
 
 HOLDING: Final = "admission.add_audithold"
-MOST: Final = 200
+MOST_HOLDS: Final = 200
 """Holds that are listed, the newest first."""
 
 
@@ -61,11 +61,11 @@ class HoldsView(PortalPage):
 
     def scope(self) -> roles.RoleScope:
         """The place of the hold: an auditor of one namespace may hold only there."""
-        post = self.request.POST
-        if "release" in post:
-            hold = self._hold()
+        sent = self.request.POST
+        if "release" in sent:
+            hold = self._hold_to_release()
             return roles.RoleScope(hold.cluster, hold.namespace)
-        return roles.RoleScope(post.get("cluster", "").strip(), post.get("namespace", "").strip())
+        return roles.RoleScope(sent.get("cluster", "").strip(), sent.get("namespace", "").strip())
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The holds with whether they may be released, and the form."""
@@ -76,33 +76,33 @@ class HoldsView(PortalPage):
                 "may_release": hold.released is None
                 and roles.may(user, HOLDING, cluster=hold.cluster, namespace=hold.namespace),
             }
-            for hold in self.visible()[:MOST]
+            for hold in self.visible()[:MOST_HOLDS]
         ]
         clusters = roles.visible(Cluster.objects.all(), user, cluster="name").order_by("name")
-        given = {"form": HoldForm(), **kwargs}
-        return super().get_context_data(**given, holds=holds, clusters=clusters)
+        hold_context = {"form": HoldForm(), **kwargs}
+        return super().get_context_data(**hold_context, holds=holds, clusters=clusters)
 
     def post(self, request: HttpRequest) -> HttpResponse:
         """Create a hold, or release one."""
         if "release" in request.POST:
-            hold = self._hold()
+            hold = self._hold_to_release()
             if hold.released is None:
                 hold.release(user=self.username)
             messages.success(request, f"Released: {hold}. Its decisions may be removed now.")
             return redirect("holds")
-        form = HoldForm(request.POST)
-        if not form.is_valid():
-            return self.render_to_response(self.get_context_data(form=form), status=422)
-        form.instance.created_by = self.username
-        hold = form.save()
+        hold_form = HoldForm(request.POST)
+        if not hold_form.is_valid():
+            return self.render_to_response(self.get_context_data(form=hold_form), status=422)
+        hold_form.instance.created_by = self.username
+        hold = hold_form.save()
         messages.success(request, f"Held: {hold}.")
         return redirect("holds")
 
-    def _hold(self) -> AuditHold:
+    def _hold_to_release(self) -> AuditHold:
         """The hold to release; 404 for one in a place that the person does not see."""
         return get_object_or_404(self.visible(), pk=whole_number(self.request.POST["release"]))
 
     def visible(self) -> QuerySet[AuditHold]:
         """The holds of the places that the person sees."""
-        rows, user = AuditHold.objects.all(), self.request.user
-        return roles.visible(rows, user, cluster="cluster", namespace="namespace")
+        holds, user = AuditHold.objects.all(), self.request.user
+        return roles.visible(holds, user, cluster="cluster", namespace="namespace")

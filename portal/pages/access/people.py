@@ -1,4 +1,4 @@
-"""The page of people: grant and revoke roles."""
+"""PeopleView, the page of RoleBindings: granted to a person or group, taken back; names offered."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 GIVING: Final = "policies.add_rolebinding"
 TAKING: Final = "policies.delete_rolebinding"
-HISTORY: Final = 20
+ROLE_HISTORY: Final = 20
 FEWEST_LETTERS: Final = 3
 MOST_NAMES: Final = 20
 ROLE_WORDS: Final = {
@@ -70,32 +70,32 @@ class BindingForm(forms.Form):
         subject = cleaned.get("subject", "").strip()
         group = subject.removeprefix("group:").strip() if subject.startswith("group:") else ""
         cleaned["group"] = Group.objects.filter(name=group).first() if group else None
-        users = get_user_model().objects
-        cleaned["user"] = None if group else users.filter(username=subject).first()
+        accounts = get_user_model().objects
+        cleaned["user"] = None if group else accounts.filter(username=subject).first()
         if subject and not (cleaned["group"] or cleaned["user"]):
             self.add_error("subject", f"There is no {'group' if group else 'user'} of this name.")
         return cleaned
 
     def binding(self) -> RoleBinding:
         """The binding that the form describes, not stored yet."""
-        names = ("user", "group", "role", "cluster", "namespace")
-        return RoleBinding(**{name: self.cleaned_data[name] for name in names})
+        binding_fields = ("user", "group", "role", "cluster", "namespace")
+        return RoleBinding(**{name: self.cleaned_data[name] for name in binding_fields})
 
 
-def names_like(words: str, user: Any) -> list[str]:
+def names_like(letters: str, user: Any) -> list[str]:
     """A few users whose names begin with the words: of the asker's groups, or all for the fleet.
 
     Fewer than three letters find nobody, so that nobody can list all accounts.
     """
-    words = words.replace("\0", "").strip()
-    if len(words) < FEWEST_LETTERS:
+    letters = letters.replace("\0", "").strip()
+    if len(letters) < FEWEST_LETTERS:
         return []
-    found = get_user_model().objects.filter(is_active=True, username__istartswith=words)
+    usernames_like = get_user_model().objects.filter(is_active=True, username__istartswith=letters)
     # Names of colleagues alone: an admin of one namespace must not list all accounts.
     if not roles.sees_all(user):
-        found = found.filter(groups__in=user.groups.all())
-    names = found.order_by("username").values_list("username", flat=True).distinct()
-    return list(names[:MOST_NAMES])
+        usernames_like = usernames_like.filter(groups__in=user.groups.all())
+    usernames = usernames_like.order_by("username").values_list("username", flat=True).distinct()
+    return list(usernames[:MOST_NAMES])
 
 
 class PeopleNamesView(PortalPage):
@@ -105,8 +105,8 @@ class PeopleNamesView(PortalPage):
 
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         """Render the names as options."""
-        names = names_like(request.GET.get("subject", ""), request.user)
-        return render(request, "parts/_options.html", {"names": names})
+        usernames = names_like(request.GET.get("subject", ""), request.user)
+        return render(request, "parts/_options.html", {"names": usernames})
 
 
 class PeopleView(PortalPage):
@@ -121,13 +121,13 @@ class PeopleView(PortalPage):
 
     def scope(self) -> roles.RoleScope:
         """The scope of the form: whoever grants a role must be admin in all of it."""
-        post = self.request.POST
-        if "take" in post:
-            taken = self._taken()
-            return _place(taken.cluster, taken.namespace)
-        return _place(post.get("cluster", "").strip(), post.get("namespace", "").strip())
+        sent = self.request.POST
+        if "take" in sent:
+            taken_binding = self._taken_binding()
+            return _role_scope(taken_binding.cluster, taken_binding.namespace)
+        return _role_scope(sent.get("cluster", "").strip(), sent.get("namespace", "").strip())
 
-    def _taken(self) -> RoleBinding:
+    def _taken_binding(self) -> RoleBinding:
         return get_object_or_404(RoleBinding, pk=whole_number(self.request.POST["take"]))
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -135,46 +135,46 @@ class PeopleView(PortalPage):
         user = self.request.user
         return super().get_context_data(
             **{"form": BindingForm(), **kwargs},
-            bindings=_listed(user),
+            bindings=_binding_lines(user),
             role_words=ROLE_WORDS.items(),
             clusters=roles.visible(Cluster.objects.all(), user, cluster="name").order_by("name"),
-            history=services.role_history()[:HISTORY] if roles.sees_all(user) else (),
+            history=services.role_history()[:ROLE_HISTORY] if roles.sees_all(user) else (),
         )
 
     def post(self, request: HttpRequest) -> HttpResponse:
         """Grant a role, or revoke one."""
         if "take" in request.POST:
-            taken = self._taken()
-            words = f"Revoked: {taken}."
-            services.unbind_role(binding=taken, author=request.user)
-            messages.success(request, words)
+            taken_binding = self._taken_binding()
+            revoked_words = f"Revoked: {taken_binding}."
+            services.unbind_role(binding=taken_binding, author=request.user)
+            messages.success(request, revoked_words)
             return redirect("people")
-        form = BindingForm(request.POST)
-        if form.is_valid():
+        binding_form = BindingForm(request.POST)
+        if binding_form.is_valid():
             try:
-                binding = services.bind_role(binding=form.binding(), author=request.user)
+                binding = services.bind_role(binding=binding_form.binding(), author=request.user)
             except ValidationError as error:
                 for name, texts in error.message_dict.items():
-                    form.add_error(name if name in form.fields else None, texts)
+                    binding_form.add_error(name if name in binding_form.fields else None, texts)
             else:
                 messages.success(request, f"Granted: {binding}.")
                 return redirect("people")
-        return self.render_to_response(self.get_context_data(form=form), status=422)
+        return self.render_to_response(self.get_context_data(form=binding_form), status=422)
 
 
-def _place(cluster: str, namespace: str) -> roles.RoleScope:
+def _role_scope(cluster: str, namespace: str) -> roles.RoleScope:
     """A namespace's admin grants roles in that very namespace; a prefix needs a wider scope."""
-    exact = namespace if not namespace.endswith("*") else ""
-    return roles.RoleScope(cluster, exact if cluster else "")
+    exact_namespace = namespace if not namespace.endswith("*") else ""
+    return roles.RoleScope(cluster, exact_namespace if cluster else "")
 
 
-def _listed(user: Any) -> list[dict[str, Any]]:
+def _binding_lines(user: Any) -> list[dict[str, Any]]:
     """The bindings that a person may know of, each with whether the person may take it back."""
-    rows = RoleBinding.objects.select_related("user", "group")
-    found = roles.visible(rows, user, cluster="cluster", namespace="namespace")
-    lines = []
-    for each in found.order_by("user__username", "group__name", "cluster", "namespace", "role"):
-        at = _place(each.cluster, each.namespace)
+    bindings = RoleBinding.objects.select_related("user", "group")
+    visible = roles.visible(bindings, user, cluster="cluster", namespace="namespace")
+    binding_lines = []
+    for bound in visible.order_by("user__username", "group__name", "cluster", "namespace", "role"):
+        at = _role_scope(bound.cluster, bound.namespace)
         may_take = roles.may(user, TAKING, cluster=at.cluster, namespace=at.namespace)
-        lines.append({"binding": each, "may_take": may_take})
-    return lines
+        binding_lines.append({"binding": bound, "may_take": may_take})
+    return binding_lines

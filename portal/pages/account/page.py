@@ -1,4 +1,4 @@
-"""The page of one's own account: password, roles, API tokens."""
+"""AccountView: one's own roles, API tokens (AuthToken) made for days and revoked; PasswordView."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from portal.pages.views import PortalPage
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-DAYS: Final = (1, 7, 30, 90)
+TOKEN_DAYS: Final = (1, 7, 30, 90)
 MOST: Final = settings.REST_KNOX["TOKEN_LIMIT_PER_USER"]
 """Valid tokens that one person may have."""
 
@@ -41,22 +41,22 @@ class AccountView(PortalPage):
         return super().get_context_data(
             **kwargs,
             bindings=[
-                {"binding": each, "words": ROLE_WORDS[each.role]}
-                for each in roles.bindings_of(user)
+                {"binding": binding, "words": ROLE_WORDS[binding.role]}
+                for binding in roles.bindings_of(user)
             ],
             tokens=AuthToken.objects.filter(user=user).order_by("-created"),
-            days=DAYS,
+            days=TOKEN_DAYS,
         )
 
     def post(self, request: HttpRequest) -> HttpResponse:
         """Create a token, or take one back."""
         if "revoke" in request.POST:
-            key = request.POST["revoke"][:128]
-            get_object_or_404(AuthToken, user=request.user, digest=key).delete()
+            token_digest = request.POST["revoke"][:128]
+            get_object_or_404(AuthToken, user=request.user, digest=token_digest).delete()
             messages.success(request, "Revoked: requests with this token are refused from now on.")
             return redirect("account")
-        given = request.POST.get("days", "")
-        days = next((each for each in DAYS if str(each) == given), DAYS[0])
+        chosen_days = request.POST.get("days", "")
+        days = next((each for each in TOKEN_DAYS if str(each) == chosen_days), TOKEN_DAYS[0])
         with transaction.atomic():
             # One at a time for each person: two that count at once would both find room.
             get_user_model().objects.select_for_update().get(username=request.user.get_username())
@@ -75,8 +75,8 @@ class PasswordView(PasswordChangeView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         """Store the password, with a message about the ended sessions."""
-        answer = super().form_valid(form)
+        changed_answer = super().form_valid(form)
         messages.success(
             self.request, "Changed. Your other sessions and your tokens are no longer valid."
         )
-        return answer
+        return changed_answer

@@ -1,4 +1,4 @@
-"""The pages of history: all revisions, the versions of one policy, comparing and restoring them."""
+"""History pages of PolicyRevisions: ChangesView with filters, versions compared, one restored."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 ON_A_PAGE: Final = 25
-LONGEST: Final = 253
-LINES: Final = 4
+LONGEST_FILTER: Final = 253
+DIFFERENCES_SHOWN: Final = 4
 """Differences of one change that a list names; the change's page has all."""
 FILTERS: Final = ("cluster", "namespace", "kind", "user")
 
@@ -41,74 +41,74 @@ class ChangesView(PortalPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The requested page of changes, and the filters."""
         asked = {
-            name: self.request.GET.get(name, "").replace("\0", "").strip()[:LONGEST]
+            name: self.request.GET.get(name, "").replace("\0", "").strip()[:LONGEST_FILTER]
             for name in FILTERS
         }
-        before = whole_number(self.request.GET.get("before", ""))
-        rows = self.matching(asked)
+        beyond = whole_number(self.request.GET.get("before", ""))
+        revisions = self.matching(asked)
         # A cursor and not a page number: offsets get slow, and new rows would shift the pages.
         # One row more than shown says whether there is an older page, without a count.
-        found = list((rows.filter(pk__lt=before) if before else rows)[: ON_A_PAGE + 1])
-        shown = found[:ON_A_PAGE]
+        found = list((revisions.filter(pk__lt=beyond) if beyond else revisions)[: ON_A_PAGE + 1])
+        shown_revisions = found[:ON_A_PAGE]
         return super().get_context_data(
             **kwargs,
-            lines=_lines(shown),
+            lines=_revision_lines(shown_revisions),
             asked=asked,
             is_asked=any(asked.values()),
-            is_later=bool(before),
+            is_later=bool(beyond),
             kinds=sorted({*BY_NAME, "Cluster", "Namespace", "ClusterConnection"}),
-            older=self._query(before=str(shown[-1].pk)) if len(found) > ON_A_PAGE else "",
+            older=self._query(before=str(shown_revisions[-1].pk)) if len(found) > ON_A_PAGE else "",
             newest=self._query(),
         )
 
     def matching(self, asked: dict[str, str]) -> QuerySet[PolicyRevision]:
         """The visible revisions that match."""
-        wanted = {name: text for name, text in asked.items() if text}
-        rows = PolicyRevision.objects.filter(**wanted).order_by("-id")
-        return roles.visible(rows, self.request.user, cluster="cluster", namespace="namespace")
+        wanted_fields = {name: text for name, text in asked.items() if text}
+        revisions = PolicyRevision.objects.filter(**wanted_fields).order_by("-id")
+        return roles.visible(revisions, self.request.user, cluster="cluster", namespace="namespace")
 
     def _query(self, **more: str) -> str:
-        query = self.request.GET.copy()
-        query.pop("before", None)
-        query.update(more)
-        return query.urlencode()
+        history_query = self.request.GET.copy()
+        history_query.pop("before", None)
+        history_query.update(more)
+        return history_query.urlencode()
 
 
-def _lines(shown: Sequence[PolicyRevision]) -> list[dict[str, Any]]:
+def _revision_lines(shown: Sequence[PolicyRevision]) -> list[dict[str, Any]]:
     """Each change in words; a policy that went with its namespace or cluster has no page."""
-    clusters, spaces = {one.cluster for one in shown}, {one.namespace for one in shown}
-    alive = {
+    cluster_names, namespaces = {one.cluster for one in shown}, {one.namespace for one in shown}
+    living = {
         (name, "")
-        for name in Cluster.objects.filter(name__in=clusters).values_list("name", flat=True)
+        for name in Cluster.objects.filter(name__in=cluster_names).values_list("name", flat=True)
     }
-    alive |= set(
-        Namespace.objects.filter(cluster__name__in=clusters, name__in=spaces).values_list(
+    living |= set(
+        Namespace.objects.filter(cluster__name__in=cluster_names, name__in=namespaces).values_list(
             "cluster__name", "name"
         )
     )
     return [
-        _line(one, _address(one) if (one.cluster, one.namespace) in alive else "") for one in shown
+        _line(one, _page_of(one) if (one.cluster, one.namespace) in living else "") for one in shown
     ]
 
 
-def _line(one: PolicyRevision, address: str) -> dict[str, Any]:
+def _line(revision: PolicyRevision, address: str) -> dict[str, Any]:
     """One change with the first of its differences in words, and the page that has all of them."""
-    said = diff_in_words.changes(one.before, one.after)
+    changes_said = diff_in_words.changes(revision.before, revision.after)
     return {
-        "revision": one,
-        "changes": said[:LINES],
-        "more": max(0, len(said) - LINES),
+        "revision": revision,
+        "changes": changes_said[:DIFFERENCES_SHOWN],
+        "more": max(0, len(changes_said) - DIFFERENCES_SHOWN),
         "address": address,
     }
 
 
-def _address(one: PolicyRevision) -> str:
+def _page_of(one: PolicyRevision) -> str:
     """The page of the version; empty for kinds without pages of versions."""
     kind = BY_NAME.get(one.kind)
     if kind is None or kind.is_namespaced is not bool(one.namespace):
         return ""
-    names = names_of(kind, cluster=one.cluster, namespace=one.namespace, name=one.name)
-    return reverse(f"{route_of(kind)}-revision", kwargs={**names, "number": one.number})
+    version_names = names_of(kind, cluster=one.cluster, namespace=one.namespace, name=one.name)
+    return reverse(f"{route_of(kind)}-revision", kwargs={**version_names, "number": one.number})
 
 
 class RevisionsView(PolicyPage):
@@ -125,30 +125,30 @@ class RevisionsView(PolicyPage):
         history = self.history()
         if before := whole_number(self.request.GET.get("before", "")):
             history = history.filter(number__lt=before)
-        found = list(history[: ON_A_PAGE + 1])
-        if not found and self.manifest is None:
+        found_versions = list(history[: ON_A_PAGE + 1])
+        if not found_versions and self.manifest is None:
             raise Http404
-        shown = found[:ON_A_PAGE]
+        shown_versions = found_versions[:ON_A_PAGE]
         return super().get_context_data(
             **kwargs,
-            versions=[_line(each, version_address(self, each.number)) for each in shown],
-            older=shown[-1].number if len(found) > ON_A_PAGE else 0,
+            versions=[_line(each, version_address(self, each.number)) for each in shown_versions],
+            older=shown_versions[-1].number if len(found_versions) > ON_A_PAGE else 0,
             is_deleted=self.manifest is None,
             compared=self._compared(),
         )
 
     def _compared(self) -> dict[str, Any] | None:
-        one, other = sorted(whole_number(self.request.GET.get(name, "")) for name in ("a", "b"))
-        if not one or one == other:
+        older, newer = sorted(whole_number(self.request.GET.get(name, "")) for name in ("a", "b"))
+        if not older or older == newer:
             return None
-        found = {each.number: each for each in self.history().filter(number__in=(one, other))}
-        if len(found) != len({one, other}):
+        versions = {each.number: each for each in self.history().filter(number__in=(older, newer))}
+        if len(versions) != len({older, newer}):
             raise Http404
         return {
-            "a": found[one],
-            "b": found[other],
-            "changes": diff_in_words.changes(found[one].after, found[other].after),
-            "lines": diff_lines(found[one].after, found[other].after),
+            "a": versions[older],
+            "b": versions[newer],
+            "changes": diff_in_words.changes(versions[older].after, versions[newer].after),
+            "lines": diff_lines(versions[older].after, versions[newer].after),
         }
 
 
@@ -159,24 +159,24 @@ class RevisionPageView(PolicyPage):
 
     def find_revision(self) -> PolicyRevision:
         """The version that the address names."""
-        found: PolicyRevision | None = self.history().filter(number=self.kwargs["number"]).first()
-        if found is None:
+        version: PolicyRevision | None = self.history().filter(number=self.kwargs["number"]).first()
+        if version is None:
             raise Http404
-        return found
+        return version
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The version in words, and line by line."""
-        one = self.find_revision()
-        whole = one.before if one.action == "delete" else one.after
-        is_current = whole == self.manifest
+        version = self.find_revision()
+        version_manifest = version.before if version.action == "delete" else version.after
+        is_current = version_manifest == self.manifest
         return super().get_context_data(
             **kwargs,
-            version=one,
-            changes=diff_in_words.changes(one.before, one.after),
-            lines=diff_lines(one.before, one.after),
-            text=render(whole) if whole else "",
-            since=[] if is_current else diff_in_words.changes(self.manifest, whole),
-            may_restore=bool(whole) and not is_current and self.may_post(),
+            version=version,
+            changes=diff_in_words.changes(version.before, version.after),
+            lines=diff_lines(version.before, version.after),
+            text=render(version_manifest) if version_manifest else "",
+            since=[] if is_current else diff_in_words.changes(self.manifest, version_manifest),
+            may_restore=bool(version_manifest) and not is_current and self.may_post(),
             is_current=is_current,
         )
 
@@ -186,16 +186,16 @@ class RevisionPageView(PolicyPage):
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
         """Restore the version, for a reason."""
-        one = self.find_revision()
+        version = self.find_revision()
         reason = request.POST.get("reason", "").strip()[:1000]
         if not reason:
             return self._refuse("Give a reason: it stays on record.")
         try:
-            saved = services.restore_revision(revision=one, user=self.username, reason=reason)
+            saved = services.restore_revision(revision=version, user=self.username, reason=reason)
         except ValidationError as error:
             return self._refuse(" ".join(error.messages))
-        words_said = f"Version {one.number} is in force again."
-        messages.success(request, words_said if saved.changed else "Nothing was changed.")
+        restored_words = f"Version {version.number} is in force again."
+        messages.success(request, restored_words if saved.changed else "Nothing was changed.")
         return redirect(address_of(self.place))
 
     def _refuse(self, message: str) -> HttpResponse:
@@ -206,15 +206,15 @@ def diff_lines(
     before: dict[str, Any] | None, after: dict[str, Any] | None
 ) -> list[tuple[str, str]]:
     """Two manifests line by line; a line is (``+``, ``-`` or a space, text)."""
-    old, new = (render(one).splitlines() if one else [] for one in (before, after))
-    lines = [line for line in difflib.ndiff(old, new) if not line.startswith("?")]
-    return [(line[0], line[2:]) for line in lines]
+    old_lines, new_lines = (render(one).splitlines() if one else [] for one in (before, after))
+    ndiff_lines = [line for line in difflib.ndiff(old_lines, new_lines) if not line.startswith("?")]
+    return [(line[0], line[2:]) for line in ndiff_lines]
 
 
 def version_address(page: PolicyPage, number: int) -> str:
     """The page of one version."""
     place = page.place
-    names = names_of(
+    version_names = names_of(
         place.kind, cluster=place.cluster.name, namespace=page.namespace_name, name=place.name
     )
-    return reverse(f"{route_of(place.kind)}-revision", kwargs={**names, "number": number})
+    return reverse(f"{route_of(place.kind)}-revision", kwargs={**version_names, "number": number})

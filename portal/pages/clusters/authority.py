@@ -1,4 +1,4 @@
-"""The page of a cluster's authority: the decisions that a switch would change, and the switch."""
+"""AuthorityView: a switch of a cluster's authority, its effect on judged decisions previewed."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 DAYS: Final = 7
 """Days that are looked back by default."""
 LONGEST: Final = 90
-_READ: Final = (
+_READ_COLUMNS: Final = (
     "created", "namespace", "name", "violations", "observed", "reasons", "more_violations",
     "more_observed",
 )  # fmt: skip
 DECISIONS: Final = 5000
 """The most decisions that are evaluated again."""
-SHOWN: Final = 20
+DIFFERING_SHOWN: Final = 20
 CHOICES: Final = (1, DAYS, 30)
 """Days that can be looked back."""
 AT_ONCE: Final = 500
@@ -64,8 +64,8 @@ class AuthorityView(ClusterPage):
         is_native = cluster.authority == Authority.NATIVE
         other = Authority.PORTAL if is_native else Authority.NATIVE
         is_sure = self.request.GET.get("to") == other or "form_error" in kwargs
-        asked = self.request.GET.get("days", "")
-        days = next((each for each in CHOICES if str(each) == asked), DAYS)
+        asked_days = self.request.GET.get("days", "")
+        days = next((each for each in CHOICES if str(each) == asked_days), DAYS)
         most = DECISIONS if "more" in self.request.GET else AT_ONCE
         change = preview(cluster, other, days=days, most=most)
         return super().get_context_data(
@@ -83,16 +83,16 @@ class AuthorityView(ClusterPage):
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
         """Switch to the offered authority, with a reason, unless it is already in force."""
-        wanted = request.POST.get("authority", "")
-        if wanted not in list(Authority):
+        wanted_authority = request.POST.get("authority", "")
+        if wanted_authority not in list(Authority):
             return HttpResponseBadRequest()
         reason = request.POST.get("reason", "").strip()[:1000]
-        if wanted != self.cluster.authority:
+        if wanted_authority != self.cluster.authority:
             if not reason:
-                context = self.get_context_data(form_error="Give a reason: it stays on record.")
-                return self.render_to_response(context, status=422)
+                refusal = self.get_context_data(form_error="Give a reason: it stays on record.")
+                return self.render_to_response(refusal, status=422)
             services.set_authority(
-                cluster=self.cluster, authority=wanted, user=self.username, reason=reason
+                cluster=self.cluster, authority=wanted_authority, user=self.username, reason=reason
             )
             messages.success(request, "Switched. Decisions from now on say who enforced.")
         return redirect("cluster-detail", self.cluster.name)
@@ -100,15 +100,15 @@ class AuthorityView(ClusterPage):
 
 def _differences(cluster: Cluster) -> dict[str, Any]:
     """Counts of the affected policies, and the objects that differ between both sides."""
-    absent = services.not_native(cluster)
+    not_native = services.not_native(cluster)
     differing = listed(cluster).filter(kind__in=ENFORCED_BY_BOTH, state__in=DIFFERING)
     return {
         "ranges": LimitRange.objects.filter(namespace__cluster=cluster).count(),
         "quotas": ResourceQuota.objects.filter(namespace__cluster=cluster).count(),
         "policies": MetadataPolicy.objects.filter(namespace__cluster=cluster).count(),
-        "absent": dict(sorted(absent.items())[:SHOWN]),
-        "absent_more": max(len(absent) - SHOWN, 0),
-        "differing": lines_of(cluster, differing[:SHOWN]),
+        "absent": dict(sorted(not_native.items())[:DIFFERING_SHOWN]),
+        "absent_more": max(len(not_native) - DIFFERING_SHOWN, 0),
+        "differing": lines_of(cluster, differing[:DIFFERING_SHOWN]),
         "differing_count": differing.count(),
         "webhook_mark": webhook_mark(cluster, timezone.now()),
     }
@@ -118,38 +118,38 @@ def preview(
     cluster: Cluster, to: str, *, days: int = DAYS, most: int = DECISIONS
 ) -> AuthorityImpact:
     """Evaluate the newest decisions of some days under the other authority."""
-    rows = SyncedObject.objects.filter(
+    differing_objects = SyncedObject.objects.filter(
         cluster=cluster, kind__in=ENFORCED_BY_BOTH, gone=None
     ).exclude(state=SyncedObject.State.IN_SYNC)
-    differing = rows.exclude(differences=[]).order_by("namespace", "kind", "name")
+    differing = differing_objects.exclude(differences=[]).order_by("namespace", "kind", "name")
     return what_changes(
         Authority(to),
         judged(cluster, days, most),
         missing=services.not_native(cluster),
-        differing=[f"{row.kind} {row.namespace}/{row.name}" for row in differing],
+        differing=[f"{synced.kind} {synced.namespace}/{synced.name}" for synced in differing],
     )
 
 
 def judged(cluster: Cluster, days: int, most: int) -> Iterator[Judged]:
     """The newest decisions with their refusals and observations, which a switch may exchange."""
     since = datetime.now(UTC) - timedelta(days=days)
-    rows = AuditEvent.objects.for_cluster(cluster.name).filter(
+    validate_events = AuditEvent.objects.for_cluster(cluster.name).filter(
         created__gte=since, phase="validate", dry_run=False
     )
     # Two of nine JSON columns are read: decoding the others would be most of the work.
-    read = rows.only(*_READ).with_authority()
-    for event in read.newest_by_pieces(most):
-        refused = [each["reason"] for each in event.violations]
+    events_read = validate_events.only(*_READ_COLUMNS).with_authority()
+    for event in events_read.newest_by_pieces(most):
+        refused_for = [each["reason"] for each in event.violations]
         observed = [each["reason"] for each in event.observed]
         # Of unlisted violations the record has the reasons alone, without their policies.
-        others = [each for each in event.reasons.split() if each not in {*refused, *observed}]
-        found = event.violations or event.observed
+        unlisted = [each for each in event.reasons.split() if each not in {*refused_for, *observed}]
+        first_violations = event.violations or event.observed
         yield Judged(
             id=event.pk,
             namespace=event.namespace,
             target=event.target,
             authority=event.authority,
-            refused=(*refused, *others) if event.more_violations else tuple(refused),
-            observed=(*observed, *others) if event.more_observed else tuple(observed),
-            message=str(found[0]["message"]) if found else "",
+            refused=(*refused_for, *unlisted) if event.more_violations else tuple(refused_for),
+            observed=(*observed, *unlisted) if event.more_observed else tuple(observed),
+            message=str(first_violations[0]["message"]) if first_violations else "",
         )

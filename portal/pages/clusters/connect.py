@@ -1,4 +1,4 @@
-"""The page that connects a cluster: read, test and seal a kubeconfig."""
+"""ConnectView and its ConnectForm: a kubeconfig pasted or uploaded, joined; refusals as errors."""
 
 from __future__ import annotations
 
@@ -71,30 +71,30 @@ class ConnectForm(forms.Form):
 
     def clean_name(self) -> str:
         """Refuse a new name from those who may not add clusters."""
-        name: str = self.cleaned_data["name"]
-        if not self.may_add and not Cluster.objects.filter(name=name).exists():
+        cluster_name: str = self.cleaned_data["name"]
+        if not self.may_add and not Cluster.objects.filter(name=cluster_name).exists():
             raise ValidationError("there is no such cluster, and you may not add one", code="new")
-        return name
+        return cluster_name
 
     def clean(self) -> dict[str, Any]:
         """Take the text from where it was given."""
         cleaned = super().clean() or {}
-        file, text = cleaned.get("file"), cleaned.get("text") or ""
+        uploaded, pasted = cleaned.get("file"), cleaned.get("text") or ""
         # Both or neither: which of two credentials counts must not be a guess.
-        if bool(file) == bool(text.strip()):
+        if bool(uploaded) == bool(pasted.strip()):
             self.add_error("text", "Paste a kubeconfig or choose a file: one of the two.")
             return cleaned
         try:
             # One byte more than allowed is enough to refuse a file that is too large.
-            cleaned["text"] = file.read(kubeconfig.LARGEST + 1).decode() if file else text
+            cleaned["text"] = uploaded.read(kubeconfig.LARGEST + 1).decode() if uploaded else pasted
         except UnicodeDecodeError:
             self.add_error("file", "This file is no text.")
         return cleaned
 
     def join_request(self) -> join.JoinRequest:
         """The request to join that the form describes."""
-        names = ("name", "text", "context", "is_anyway", "is_other_cluster")
-        return join.JoinRequest(**{name: self.cleaned_data[name] for name in names})
+        request_fields = ("name", "text", "context", "is_anyway", "is_other_cluster")
+        return join.JoinRequest(**{name: self.cleaned_data[name] for name in request_fields})
 
 
 class ConnectView(_FormMixin, PortalPage):
@@ -114,15 +114,15 @@ class ConnectView(_FormMixin, PortalPage):
 
     def get_form_kwargs(self) -> dict[str, Any]:
         """Add whether the person may create a cluster."""
-        may_add = self.may("policies.add_cluster")
-        return {**super().get_form_kwargs(), "may_add": may_add}
+        may_add_cluster = self.may("policies.add_cluster")
+        return {**super().get_form_kwargs(), "may_add": may_add_cluster}
 
     def post(self, _request: HttpRequest) -> HttpResponse:
         """Connect, request the first import, and show the cluster; or show the errors."""
-        form = self.get_form()
-        joined = self._join(form) if form.is_valid() else None
+        connect_form = self.get_form()
+        joined = self._join(connect_form) if connect_form.is_valid() else None
         if joined is None:
-            return self.render_to_response(self.get_context_data(form=form), status=422)
+            return self.render_to_response(self.get_context_data(form=connect_form), status=422)
         cluster = joined.connection.cluster
         if joined.findings.is_usable:
             lifecycle.request(
@@ -130,22 +130,22 @@ class ConnectView(_FormMixin, PortalPage):
             )
             messages.success(self.request, "Connected. The first import has begun; it only reads.")
         else:
-            text = "Connected, but the cluster cannot be used yet: see what is missing below."
-            messages.warning(self.request, text)
+            not_usable = "Connected, but the cluster cannot be used yet: see what is missing below."
+            messages.warning(self.request, not_usable)
         return redirect("cluster-detail", cluster.name)
 
-    def _join(self, form: ConnectForm) -> Joined | None:
+    def _join(self, connect_form: ConnectForm) -> Joined | None:
         """Connect the cluster; a refusal becomes an error of the form."""
         try:
-            return join.join(form.join_request(), user=self.username)
+            return join.join(connect_form.join_request(), user=self.username)
         except KubeconfigError as error:
-            found = [ValidationError(str(each), code=each.code) for each in error.refusals]
-            form.add_error("text", found)
+            refusal_errors = [ValidationError(str(each), code=each.code) for each in error.refusals]
+            connect_form.add_error("text", refusal_errors)
         except NotUsableError as error:
             text = "The connection that is there works, and this one does not"
-            form.add_error(None, ValidationError(f"{text}: {error}", code="not-usable"))
+            connect_form.add_error(None, ValidationError(f"{text}: {error}", code="not-usable"))
         except ValidationError as error:
-            form.add_error("name", error.messages)
+            connect_form.add_error("name", error.messages)
         except (SealingError, KeyFileError) as error:
-            form.add_error(None, f"The credential cannot be sealed: {error}")
+            connect_form.add_error(None, f"The credential cannot be sealed: {error}")
         return None

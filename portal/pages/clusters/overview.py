@@ -1,4 +1,4 @@
-"""The list of clusters and the page of one, with its next steps and the form that pauses it."""
+"""FleetView, ClusterDetailView, PauseView: clusters in lines, one with its NextSteps, paused."""
 
 from __future__ import annotations
 
@@ -56,20 +56,20 @@ class FleetView(PortalPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The lines and their totals."""
-        rows = standings(self.request.user)
-        connected = [row for row in rows if hasattr(row.cluster, "connection")]
+        standings_shown = standings(self.request.user)
+        connected = [row for row in standings_shown if hasattr(row.cluster, "connection")]
         return super().get_context_data(
             **kwargs,
-            rows=rows,
+            rows=standings_shown,
             sees_all=roles.sees_all(self.request.user),
             clusters_in_part=clusters_in_part(self.request.user),
             connected=len(connected),
             reachable=sum(row.cluster.connection.state == "ok" for row in connected),
-            in_sync=sum(row.states[SyncedObject.State.IN_SYNC] for row in rows),
-            objects=sum(row.states.total() for row in rows),
-            drifted=sum(row.drifted for row in rows),
-            conflicts=sum(row.conflicts for row in rows),
-            alerts=sum(row.alerts for row in rows),
+            in_sync=sum(row.states[SyncedObject.State.IN_SYNC] for row in standings_shown),
+            objects=sum(row.states.total() for row in standings_shown),
+            drifted=sum(row.drifted for row in standings_shown),
+            conflicts=sum(row.conflicts for row in standings_shown),
+            alerts=sum(row.alerts for row in standings_shown),
             may_connect=self.may("sync.add_clusterconnection"),
         )
 
@@ -83,14 +83,14 @@ class ClusterDetailView(ClusterPage):
         """The tables and the marks of the page."""
         cluster = self.cluster
         runs = SyncRun.objects.filter(cluster=cluster)
-        health = getattr(cluster, "webhook_health", None)
+        webhook_health = getattr(cluster, "webhook_health", None)
         differing = listed(cluster).filter(state__in=NEEDS_A_LOOK)
         return super().get_context_data(
             **kwargs,
-            **_connection(cluster),
-            health=health,
+            **_connection_context(cluster),
+            health=webhook_health,
             webhook_mark=webhook_mark(cluster, timezone.now()),
-            webhooks=webhook_words(health) if health else {},
+            webhooks=webhook_words(webhook_health) if webhook_health else {},
             states=state_counts(cluster),
             alerts=open_alerts().filter(cluster=cluster),
             runs=runs[:SHOWN],
@@ -107,25 +107,25 @@ class ClusterDetailView(ClusterPage):
         )
 
 
-def _connection(cluster: Cluster) -> dict[str, Any]:
+def _connection_context(cluster: Cluster) -> dict[str, Any]:
     connection = getattr(cluster, "connection", None)
     timetable = getattr(cluster, "sync_state", None)
-    due = timetable.due if timetable else None
+    pass_due = timetable.due if timetable else None
     return {
         "connection": connection,
         "state_words": CONNECTION_WORDS.get(connection.state, "") if connection else "",
         "connection_mark": connection_mark(cluster),
         "connection_hint": connection_hint(connection),
-        "clock": _clock(connection.clock_skew if connection else None),
+        "clock": _clock_words(connection.clock_skew if connection else None),
         "timetable": timetable,
-        "is_due": due is not None and due <= timezone.now(),
+        "is_due": pass_due is not None and pass_due <= timezone.now(),
     }
 
 
-def _clock(skew: float | None) -> str:
-    if skew is None:
+def _clock_words(clock_skew: float | None) -> str:
+    if clock_skew is None:
         return "not compared yet"
-    return f"{abs(skew):.1f} s {'behind' if skew < 0 else 'ahead of'} ours"
+    return f"{abs(clock_skew):.1f} s {'behind' if clock_skew < 0 else 'ahead of'} ours"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +143,11 @@ def next_steps(cluster: Cluster) -> list[NextStep]:
     connection: ClusterConnection | None = getattr(cluster, "connection", None)
     if connection is None:
         return []
-    steps = _steps(cluster, connection)
-    return [] if all(step.is_done for step in steps) else steps
+    all_steps = _all_steps(cluster, connection)
+    return [] if all(step.is_done for step in all_steps) else all_steps
 
 
-def _steps(cluster: Cluster, connection: ClusterConnection) -> list[NextStep]:
+def _all_steps(cluster: Cluster, connection: ClusterConnection) -> list[NextStep]:
     timetable = getattr(cluster, "sync_state", None)
     health: WebhookHealth | None = getattr(cluster, "webhook_health", None)
     # A credential that was never tested has no missing permissions either.
@@ -185,13 +185,13 @@ class PauseView(ClusterPage):
 
     def post(self, request: HttpRequest, **_names: object) -> HttpResponse:
         """Pause or resume, with the given reason."""
-        action = request.POST.get("do", "")
-        if action not in DONE:
+        pause_action = request.POST.get("do", "")
+        if pause_action not in DONE:
             return HttpResponseBadRequest()
-        change = pause.pause if action == "pause" else pause.resume
+        pause_or_resume = pause.pause if pause_action == "pause" else pause.resume
         try:
-            change(self.cluster, user=self.username, reason=request.POST.get("reason", ""))
-            messages.success(request, DONE[action])
+            pause_or_resume(self.cluster, user=self.username, reason=request.POST.get("reason", ""))
+            messages.success(request, DONE[pause_action])
         except ValidationError as error:
             messages.error(request, f"Nothing was changed: {' '.join(error.messages)}.")
         return redirect("cluster-detail", self.cluster.name)

@@ -1,4 +1,4 @@
-"""The page of ownership: the objects of a cluster that the portal may write."""
+"""OwnershipView: SyncOwnerships of places (object, namespace, whole cluster) taken, released."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sync.passes import resolution
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-    Place = dict[str, str]
+    OwnedPlace = dict[str, str]
 
 TAKING: Final = "sync.add_syncownership"
 RELEASING: Final = "sync.delete_syncownership"
 SCOPES: Final = ("objects", "namespaces", "cluster")
 MOST: Final = 50
 """Objects of one form: those of a page."""
-SHOWN: Final = 3
+PLACES_SHOWN: Final = 3
 """Places that a message names."""
 
 
@@ -45,16 +45,16 @@ class OwnershipView(ClusterPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The ownerships, and the namespaces with unowned objects."""
-        unowned = SyncedObject.objects.filter(
+        unowned_objects = SyncedObject.objects.filter(
             cluster=self.cluster, gone=None, state=SyncedObject.State.UNOWNED
         )
-        names = unowned.exclude(namespace="").order_by("namespace").values_list("namespace")
+        names = unowned_objects.exclude(namespace="").order_by("namespace").values_list("namespace")
         return super().get_context_data(
             **kwargs,
             ownerships=SyncOwnership.objects.filter(cluster=self.cluster).order_by(
                 "namespace", "kind", "name"
             ),
-            unowned=unowned.count(),
+            unowned=unowned_objects.count(),
             namespaces=[name for (name,) in names.distinct()],
             may_release=self.may(RELEASING),
         )
@@ -64,14 +64,14 @@ class OwnershipView(ClusterPage):
         if "scope" in request.POST:
             return self._from_list(request.POST["scope"], request.POST.get("do", ""))
         if "release" in request.POST:
-            number = whole_number(request.POST["release"])
-            owned = get_object_or_404(SyncOwnership, cluster=self.cluster, pk=number)
-            names = {"namespace": owned.namespace, "kind": owned.kind, "name": owned.name}
-            self._release_all([names])
+            ownership_id = whole_number(request.POST["release"])
+            held = get_object_or_404(SyncOwnership, cluster=self.cluster, pk=ownership_id)
+            owned_names = {"namespace": held.namespace, "kind": held.kind, "name": held.name}
+            self._release_all([owned_names])
         else:
             namespace = request.POST.get("namespace", "").strip()
-            objects = SyncedObject.objects.filter(cluster=self.cluster, gone=None)
-            if namespace and not objects.filter(namespace=namespace).exists():
+            known_objects = SyncedObject.objects.filter(cluster=self.cluster, gone=None)
+            if namespace and not known_objects.filter(namespace=namespace).exists():
                 messages.error(request, "Nothing is known in a namespace of that name.")
             else:
                 self._take_all([{"namespace": namespace, "kind": "", "name": ""}])
@@ -81,64 +81,64 @@ class OwnershipView(ClusterPage):
         """Take or release ownership of the selected objects, and show the list again."""
         if scope not in SCOPES or action not in ("take", "release"):
             return HttpResponseBadRequest()
-        places = self._places(scope)
-        if not places:
+        owned_places = self._places(scope)
+        if not owned_places:
             messages.error(self.request, "No object is selected: select objects in the list first.")
         elif action == "take":
-            self._take_all(places)
+            self._take_all(owned_places)
         else:
-            self._release_all(places)
-        back = QueryDict(self.request.POST.get("back", "")).urlencode()
-        address = reverse("cluster-objects", args=[self.cluster.name])
-        return redirect(f"{address}?{back}" if back else address)
+            self._release_all(owned_places)
+        list_query = QueryDict(self.request.POST.get("back", "")).urlencode()
+        list_address = reverse("cluster-objects", args=[self.cluster.name])
+        return redirect(f"{list_address}?{list_query}" if list_query else list_address)
 
-    def _places(self, scope: str) -> list[Place]:
+    def _places(self, scope: str) -> list[OwnedPlace]:
         if scope == "cluster":
             return [{"namespace": "", "kind": "", "name": ""}]
         # At most 18 digits: a longer number overflows the column and fails the query.
-        numbers = [one for one in self.request.POST.getlist("object") if one.isdecimal()][:MOST]
-        chosen = SyncedObject.objects.filter(
-            cluster=self.cluster, pk__in=[int(one[:18]) for one in numbers], kind__in=services.KINDS
+        pks = [pk for pk in self.request.POST.getlist("object") if pk.isdecimal()][:MOST]
+        chosen_objects = SyncedObject.objects.filter(
+            cluster=self.cluster, pk__in=[int(pk[:18]) for pk in pks], kind__in=services.KINDS
         ).order_by("namespace", "kind", "name")
         if scope == "namespaces":
-            names = dict.fromkeys(thing.namespace for thing in chosen)
-            return [{"namespace": name, "kind": "", "name": ""} for name in names]
+            chosen_namespaces = dict.fromkeys(thing.namespace for thing in chosen_objects)
+            return [{"namespace": name, "kind": "", "name": ""} for name in chosen_namespaces]
         return [
             {"namespace": thing.namespace, "kind": thing.kind, "name": thing.name}
-            for thing in chosen
+            for thing in chosen_objects
         ]
 
-    def _take_all(self, places: list[Place]) -> None:
+    def _take_all(self, places: list[OwnedPlace]) -> None:
         # One transaction: ownership of all of them or of none.
         with services.policy_write(self.cluster):
             for place in places:
                 resolution.take_ownership(self.cluster, self.username, **place)
-        messages.success(self.request, f"The portal owns {_listed(places)} from now on.")
+        messages.success(self.request, f"The portal owns {_places_text(places)} from now on.")
 
-    def _release_all(self, places: list[Place]) -> None:
+    def _release_all(self, places: list[OwnedPlace]) -> None:
         with services.policy_write(self.cluster):
-            done = [
-                place
-                for place in places
-                if resolution.release_ownership(self.cluster, self.username, **place)
+            released = [
+                owned_place
+                for owned_place in places
+                if resolution.release_ownership(self.cluster, self.username, **owned_place)
             ]
-        if done:
-            words = f"Released: {_listed(done)}. The portal only reads there from now on."
+        if released:
+            words = f"Released: {_places_text(released)}. The portal only reads there from now on."
             messages.success(self.request, words)
-        if left := len(places) - len(done):
+        if remaining := len(places) - len(released):
             messages.warning(
                 self.request,
-                f"{left} of them are not owned by themselves: an owned namespace or the whole "
+                f"{remaining} of them are not owned by themselves: an owned namespace or the whole "
                 "cluster is released as such.",
             )
 
 
-def _listed(places: list[Place]) -> str:
-    rest = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
-    return ", ".join(_in_words(place) for place in places[:SHOWN]) + rest
+def _places_text(places: list[OwnedPlace]) -> str:
+    other_places = f" and {len(places) - PLACES_SHOWN} more" if len(places) > PLACES_SHOWN else ""
+    return ", ".join(_place_in_words(owned) for owned in places[:PLACES_SHOWN]) + other_places
 
 
-def _in_words(place: Place) -> str:
+def _place_in_words(place: OwnedPlace) -> str:
     if place["kind"]:
         return f"{place['kind']} {place['namespace']}/{place['name']}"
     return f"namespace {place['namespace']}" if place["namespace"] else "the whole cluster"

@@ -1,4 +1,4 @@
-"""The pages of runs: the list, one run, its progress."""
+"""RunListView, RunView, ProgressView: SyncRuns requested, RunOutcomes, held deletions confirmed."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class RunListView(ClusterPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of runs."""
-        found = SyncRun.objects.filter(cluster=self.cluster)
-        page = Paginator(found, PAGE_SIZE).get_page(self.request.GET.get("page"))
+        cluster_runs = SyncRun.objects.filter(cluster=self.cluster)
+        page = Paginator(cluster_runs, PAGE_SIZE).get_page(self.request.GET.get("page"))
         return super().get_context_data(
             **kwargs,
             page=page,
@@ -53,8 +53,8 @@ class RunListView(ClusterPage):
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
         """Request a run and show it; a run that already waits is shown instead."""
-        mode = request.POST.get("mode", "")
-        if mode not in REQUESTABLE:
+        run_mode = request.POST.get("mode", "")
+        if run_mode not in REQUESTABLE:
             return HttpResponseBadRequest()
         if not hasattr(self.cluster, "connection"):
             messages.error(request, "This cluster is not connected.")
@@ -62,7 +62,7 @@ class RunListView(ClusterPage):
         if self.is_paused:
             messages.error(request, "Synchronizing is paused. Resume it first, then ask again.")
             return redirect("cluster-runs", self.cluster.name)
-        run = lifecycle.request(self.cluster, mode=mode, trigger="person", user=self.username)
+        run = lifecycle.request(self.cluster, mode=run_mode, trigger="person", user=self.username)
         return redirect("cluster-run", self.cluster.name, run.uid)
 
 
@@ -77,17 +77,17 @@ class RunView(ClusterPage):
         """The run, its counts and a page of its results."""
         run = self.find_run()
         outcome = self.request.GET.get("outcome", "")
-        results = run.results.order_by(rank("outcome", OUTCOMES), "id")
+        run_results = run.results.order_by(rank("outcome", OUTCOMES), "id")
         if outcome in OUTCOMES:
-            results = results.filter(outcome=outcome)
-        page = Paginator(results, PAGE_SIZE).get_page(self.request.GET.get("page"))
+            run_results = run_results.filter(outcome=outcome)
+        page = Paginator(run_results, PAGE_SIZE).get_page(self.request.GET.get("page"))
         return super().get_context_data(
             **kwargs,
             **progress(run),
             page=page,
             outcomes=[RunOutcome(each, object_address(self.cluster.name, each)) for each in page],
             outcome=outcome,
-            choices=_choices(run, outcome),
+            choices=_outcome_choices(run, outcome),
             held=run.results.filter(outcome=SyncResult.Outcome.HELD).order_by("namespace", "name"),
         )
 
@@ -95,8 +95,8 @@ class RunView(ClusterPage):
         """Confirm the deletions that the page showed, if it is still held for as many."""
         run = self.find_run()
         # The number that was shown is sent back: deletions that came later are not confirmed.
-        held = run.results.filter(outcome=SyncResult.Outcome.HELD).count()
-        if request.POST.get("read") != "yes" or request.POST.get("held") != str(held):
+        held_deletions = run.results.filter(outcome=SyncResult.Outcome.HELD).count()
+        if request.POST.get("read") != "yes" or request.POST.get("held") != str(held_deletions):
             messages.error(request, "Nothing was confirmed: read the list of deletions first.")
             return redirect("cluster-run", self.cluster.name, run.uid)
         try:
@@ -126,26 +126,26 @@ class ProgressView(RunView):
 
 def progress(run: SyncRun) -> dict[str, Any]:
     """How far a run is: its counts in words, and whether it goes on."""
-    counts = run.counts if isinstance(run.counts, dict) else {}
+    run_stats = run.counts if isinstance(run.counts, dict) else {}
     return {
         "run": run,
         "advice": advice(run),
-        "counts": {str(name).replace("_", " "): value for name, value in sorted(counts.items())},
+        "counts": {str(name).replace("_", " "): count for name, count in sorted(run_stats.items())},
         "under_way": run.state in UNDER_WAY,
         # A pass may do more than it counted at the start of its stage.
         "percent": min(100, 100 * run.done // run.total) if run.total else None,
     }
 
 
-def _choices(run: SyncRun, current: str) -> list[dict[str, Any]]:
-    counts = dict(run.results.order_by().values_list("outcome").annotate(Count("id")))
+def _outcome_choices(run: SyncRun, chosen_outcome: str) -> list[dict[str, Any]]:
+    outcome_counts = dict(run.results.order_by().values_list("outcome").annotate(Count("id")))
     return [
         {
             "label": outcome or "all",
-            "number": counts.get(outcome, 0) if outcome else sum(counts.values()),
+            "number": outcome_counts.get(outcome, 0) if outcome else sum(outcome_counts.values()),
             "query": f"outcome={outcome}" if outcome else "",
-            "current": outcome == current,
+            "current": outcome == chosen_outcome,
         }
         for outcome in ("", *OUTCOMES)
-        if not outcome or counts.get(outcome)
+        if not outcome or outcome_counts.get(outcome)
     ]

@@ -1,4 +1,4 @@
-"""The status of clusters: standings, marks in words, open alerts, runs under way, state counts."""
+"""Standings of clusters; Marks: coloured words of connection and webhook; open alerts, runs."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def clusters_in_part(user: Any) -> list[str]:
     """Clusters of which the user sees some namespaces and not the whole, by name."""
     if roles.sees_all(user):
         return []
-    seen = roles.visible(Cluster.objects.all(), user, cluster="name")
-    whole = roles.visible(Cluster.objects.all(), user, cluster="name", whole=True)
-    names = seen.exclude(pk__in=whole.values("pk")).order_by("name")
-    return list(names.values_list("name", flat=True))
+    seen_clusters = roles.visible(Cluster.objects.all(), user, cluster="name")
+    whole_clusters = roles.visible(Cluster.objects.all(), user, cluster="name", whole=True)
+    names_in_part = seen_clusters.exclude(pk__in=whole_clusters.values("pk")).order_by("name")
+    return list(names_in_part.values_list("name", flat=True))
 
 
 def standings(user: Any) -> list[Standing]:
@@ -86,19 +86,19 @@ def standings(user: Any) -> list[Standing]:
         whole=True,
     )
     # Three counts beside the clusters: as joins of one query they would multiply each other.
-    states: dict[int, Counter[str]] = {}
+    states_by_cluster: dict[int, Counter[str]] = {}
     for cluster_id, state, number in counted_states(SyncedObject.objects.all()):
-        states.setdefault(cluster_id, Counter())[state] = number
-    alerts = dict(open_alerts().order_by().values_list("cluster").annotate(Count("id")))
-    runs = {run.cluster_id: run for run in under_way()}
+        states_by_cluster.setdefault(cluster_id, Counter())[state] = number
+    alert_counts = dict(open_alerts().order_by().values_list("cluster").annotate(Count("id")))
+    runs_by_cluster = {run.cluster_id: run for run in under_way()}
     return [
         Standing(
             cluster=cluster,
             connection=connection_mark(cluster),
             webhook=webhook_mark(cluster, timezone.now()),
-            states=states.get(cluster.pk, Counter()),
-            alerts=alerts.get(cluster.pk, 0),
-            run=runs.get(cluster.pk),
+            states=states_by_cluster.get(cluster.pk, Counter()),
+            alerts=alert_counts.get(cluster.pk, 0),
+            run=runs_by_cluster.get(cluster.pk),
         )
         for cluster in clusters.order_by("name")
     ]
@@ -106,8 +106,8 @@ def standings(user: Any) -> list[Standing]:
 
 def counted_states(objects: QuerySet[SyncedObject]) -> list[tuple[int, str, int]]:
     """Count objects by cluster and state, without those that are gone on both sides."""
-    rows = objects.filter(gone=None).order_by().values_list("cluster", "state")
-    return list(rows.annotate(Count("id")))
+    state_rows = objects.filter(gone=None).order_by().values_list("cluster", "state")
+    return list(state_rows.annotate(Count("id")))
 
 
 def alerts_for(user: Any) -> QuerySet[ClusterAlert]:
@@ -117,16 +117,16 @@ def alerts_for(user: Any) -> QuerySet[ClusterAlert]:
 
 def open_alerts() -> QuerySet[ClusterAlert]:
     """The open alerts, critical first, then the newest."""
-    found = ClusterAlert.objects.filter(resolved=None).select_related("cluster")
-    return found.order_by(rank("severity", [ClusterAlert.Severity.CRITICAL]), "-since", "-id")
+    unresolved = ClusterAlert.objects.filter(resolved=None).select_related("cluster")
+    return unresolved.order_by(rank("severity", [ClusterAlert.Severity.CRITICAL]), "-since", "-id")
 
 
-def rank(column: str, order: Iterable[str]) -> Case:
+def rank(column: str, ranking: Iterable[str]) -> Case:
     """The place of a column's value in an order, to sort by; other values come last."""
-    values = tuple(order)
+    ranked_values = tuple(ranking)
     return Case(
-        *(When(**{column: value}, then=Value(place)) for place, value in enumerate(values)),
-        default=Value(len(values)),
+        *(When(**{column: value}, then=Value(place)) for place, value in enumerate(ranked_values)),
+        default=Value(len(ranked_values)),
         output_field=IntegerField(),
     )
 
@@ -165,4 +165,4 @@ def webhook_mark(cluster: Cluster, now: dt.datetime) -> Mark:
 def webhook_words(health: WebhookHealth) -> dict[str, str]:
     """The state of each webhook configuration: ok, missing or changed."""
     found: Any = health.configuration
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
+    return {str(webhook): str(v) for webhook, v in found.items()} if isinstance(found, dict) else {}

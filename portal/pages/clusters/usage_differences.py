@@ -1,4 +1,4 @@
-"""Differences between a cluster's quota usage and the ledger, with the objects behind them."""
+"""UsageDifferences: amounts of a quota in ledger and cluster that differ, since when, and why."""
 
 from __future__ import annotations
 
@@ -34,36 +34,36 @@ class UsageDifference:
 
 def ledger_differences(cluster: Cluster) -> list[UsageDifference]:
     """What differed when both were last compared."""
-    found = UsageComparison.objects.filter(cluster=cluster, since__isnull=False)
+    comparisons = UsageComparison.objects.filter(cluster=cluster, since__isnull=False)
     return [
         UsageDifference(
-            quota=f"{each.namespace}/{each.quota}",
-            resource=str(one.get("resource", "")),
-            ledger=_amount(one.get("ledger")),
-            cluster=_amount(one.get("cluster")),
-            because=_because(one),
-            since=each.since,
+            quota=f"{comparison.namespace}/{comparison.quota}",
+            resource=str(difference.get("resource", "")),
+            ledger=_amount_text(difference.get("ledger")),
+            cluster=_amount_text(difference.get("cluster")),
+            because=_because(difference),
+            since=comparison.since,
         )
-        for each in found.order_by("since", "id")[:QUOTAS]
-        for one in dicts_in(each.differences)
+        for comparison in comparisons.order_by("since", "id")[:QUOTAS]
+        for difference in dicts_in(comparison.differences)
     ]
 
 
-def _amount(value: Any) -> str:
-    return "–" if value is None else str(value)  # noqa: RUF001 - a dash
+def _amount_text(amount: Any) -> str:
+    return "–" if amount is None else str(amount)  # noqa: RUF001 - a dash
 
 
-def _because(one: dict[str, Any]) -> list[str]:
-    named = dicts_in(one.get("objects"))
-    words = [
-        f"{each.get('kind', '')} {each.get('name', '')}: {each.get('amount', '')}, "
-        f"counted by the {each.get('side', '')} only"
-        + (f" ({each['why']})" if each.get("why") else "")
-        for each in named[:OBJECTS]
+def _because(difference: dict[str, Any]) -> list[str]:
+    named_objects = dicts_in(difference.get("objects"))
+    reasons = [
+        f"{one.get('kind', '')} {one.get('name', '')}: {one.get('amount', '')}, "
+        f"counted by the {one.get('side', '')} only"
+        + (f" ({one['why']})" if one.get("why") else "")
+        for one in named_objects[:OBJECTS]
     ]
-    if len(named) > OBJECTS:
-        words.append(f"and {counted(len(named) - OBJECTS, 'more objects')}")
+    if len(named_objects) > OBJECTS:
+        reasons.append(f"and {counted(len(named_objects) - OBJECTS, 'more objects')}")
     # Empty where the named objects explain the whole difference.
-    if one.get("unexplained") not in (None, "", "0", 0):
-        words.append(f"not explained: {one['unexplained']}")
-    return words
+    if difference.get("unexplained") not in (None, "", "0", 0):
+        reasons.append(f"not explained: {difference['unexplained']}")
+    return reasons

@@ -1,4 +1,4 @@
-"""The explorer of decisions: visibility, search, counts, bars, live tail, export."""
+"""Explorer of decisions: Search of visible ones, facets, bars of tallies, live tail, export."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 TAIL: Final = 50
-_WRITERS: Final = {"csv": stream.as_csv, "jsonl": stream.as_jsonl}
+_EXPORT_WRITERS: Final = {"csv": stream.as_csv, "jsonl": stream.as_jsonl}
 
 
 def visible_decisions(user: Any) -> AuditEventQuerySet:
@@ -68,14 +68,14 @@ class RecordMixin(LoginRequiredMixin):
         A view that names no place is shown to everybody with a role.
         """
         user = self.request.user
-        found = SavedView.objects.usable_by(user).select_related("owner")
+        usable_views = SavedView.objects.usable_by(user).select_related("owner")
         return [
-            each
-            for each in found
-            if each.owner_id == user.pk or (self.has_role and sees_places(user, each.query))
+            view
+            for view in usable_views
+            if view.owner_id == user.pk or (self.has_role and sees_places(user, view.query))
         ]
 
-    def whole_clusters(self, asked: str) -> list[str] | None:
+    def whole_clusters(self, asked_cluster: str) -> list[str] | None:
         """The clusters of which the person sees all; None: all there are.
 
         Raises ``LookupError`` where the person also sees namespaces of other clusters.
@@ -83,12 +83,12 @@ class RecordMixin(LoginRequiredMixin):
         user = self.request.user
         if roles.sees_all(user):
             return None
-        if asked and roles.sees(user, asked, ""):
-            return [asked]
+        if asked_cluster and roles.sees(user, asked_cluster, ""):
+            return [asked_cluster]
         bindings = roles.bindings_of(user)
-        if asked or any(each.namespace for each in bindings):
-            raise LookupError(asked)
-        return [each.cluster for each in bindings]
+        if asked_cluster or any(binding.namespace for binding in bindings):
+            raise LookupError(asked_cluster)
+        return [binding.cluster for binding in bindings]
 
     def search(self) -> Search:
         """The search of the address, among visible decisions."""
@@ -106,53 +106,53 @@ class DecisionListView(RecordMixin, TemplateView):
 
     def get(self, request: HttpRequest, *_args: Any, **kwargs: Any) -> HttpResponse:
         """Redirect a valid query of the bar to the address that says the same."""
-        typed = request.GET.get("q")
-        if typed is not None:
-            fields, errors = search_query.parse(typed)
-            if not errors:
-                query = with_fields(fields)
-                return redirect(reverse("decision-list") + (f"?{query}" if query else ""))
+        typed_query = request.GET.get("q")
+        if typed_query is not None:
+            typed_fields, query_errors = search_query.parse(typed_query)
+            if not query_errors:
+                list_query = with_fields(typed_fields)
+                return redirect(reverse("decision-list") + (f"?{list_query}" if list_query else ""))
         context = self.get_context_data(**kwargs)
         return self.render_to_response(context, status=400 if context["form_open"] else 200)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of lines, facets, bars and the query; a fixed number of queries."""
         search = self.search()
-        place = PagePosition.of(self.request.GET)
-        found = page(search, place)
-        query = self.fields(search)
-        typed = self.request.GET.get("q", "")
+        position = PagePosition.of(self.request.GET)
+        found = page(search, position)
+        asked = self.fields(search)
+        typed_query = self.request.GET.get("q", "")
         return super().get_context_data(
             **kwargs,
             rows=found.lines,
             form=search.filter.form,
             fields=list(search.filter.form),
             form_open=not search.is_valid,
-            bar=typed or search_query.render(query),
-            bar_errors=search_query.parse(typed)[1],
-            query=with_fields(query),
-            filtered=any(query.values()),
+            bar=typed_query or search_query.render(asked),
+            bar_errors=search_query.parse(typed_query)[1],
+            query=with_fields(asked),
+            filtered=any(asked.values()),
             sample=found.sample,
             number=search.count(found.sample) if search.is_valid else None,
-            span=histogram.in_words(query),
-            facets=facets(found.sample.rows, query),
+            span=histogram.in_words(asked),
+            facets=facets(found.sample.rows, asked),
             searched_to=found.sample.searched_to,
-            newer_query=_beside(query, found.newer),
-            older_query=_beside(query, found.older),
-            tail=_tail(found.sample, query) if search.is_valid and place.is_first else "",
+            newer_query=_beside_query(asked, found.newer),
+            older_query=_beside_query(asked, found.older),
+            tail=_tail_query(found.sample, asked) if search.is_valid and position.is_first else "",
             has_role=self.has_role,
             may_hold=self.may_hold,
             views=self.views(),
-            **self._bars(search, found.sample, query),
+            **self._bars(search, found.sample, asked),
         )
 
     def _bars(self, search: Search, sample: Sample, query: dict[str, str]) -> dict[str, Any]:
         if not search.is_valid:
             return {"bars": []}
         bars, is_tallied = self._tallied(search, sample, query)
-        total = sum(bar.total for bar in bars)
-        plot = json.dumps({"columns": histogram.columns(bars), "marks": []})
-        return {"bars": bars, "total": total, "plot": plot, "is_tallied": is_tallied}
+        bars_total = sum(bar.total for bar in bars)
+        bars_plot = json.dumps({"columns": histogram.columns(bars), "marks": []})
+        return {"bars": bars, "total": bars_total, "plot": bars_plot, "is_tallied": is_tallied}
 
     def _tallied(
         self, search: Search, sample: Sample, query: dict[str, str]
@@ -169,23 +169,23 @@ class DecisionListView(RecordMixin, TemplateView):
 def _span(
     search: Search, query: dict[str, str], now: datetime, before: datetime | None = None
 ) -> histogram.Span:
-    asked = search.filter.form.cleaned_data
-    since, until = asked.get("since"), asked.get("until")
-    if length := LENGTHS.get(query.get("last", "")):
-        since = max(since, now - length) if since else now - length
+    asked_for = search.filter.form.cleaned_data
+    since, until = asked_for.get("since"), asked_for.get("until")
+    if last_length := LENGTHS.get(query.get("last", "")):
+        since = max(since, now - last_length) if since else now - last_length
     # The bars of a page further back end where its sample begins.
     until = min(until or now, before or now, now)
     return histogram.Span(since=min(since, until) if since else None, until=until)
 
 
-def _tail(sample: Sample, query: dict[str, str]) -> str:
+def _tail_query(sample: Sample, query: dict[str, str]) -> str:
     """The query for decisions that are newer than this page."""
     # Ids are sorted by time, so the lowest id of this moment is a cursor as well.
     newest = sample.rows[0].id if sample.rows else decision_id.lowest(datetime.now(UTC))
     return with_fields(query, after=newest)
 
 
-def _beside(query: dict[str, str], cursor: dict[str, str]) -> str:
+def _beside_query(query: dict[str, str], cursor: dict[str, str]) -> str:
     """The query string of the page next to this one; empty where there is none."""
     return with_fields(query, **cursor) if cursor else ""
 
@@ -196,18 +196,18 @@ class NewerDecisionsView(RecordMixin, View):
     def get(self, request: HttpRequest) -> HttpResponse:
         """The newer lines; 204 where there are none, or the query is not valid."""
         # An id and not a time: several decisions may share one moment.
-        after = PagePosition.of(request.GET).after
+        after_id = PagePosition.of(request.GET).after
         search = self.search()
-        sample = search.newer(after, TAIL) if after and search.is_valid else None
+        sample = search.newer(after_id, TAIL) if after_id and search.is_valid else None
         if not (sample and sample.rows):
             return HttpResponse(status=204)
-        lines = grouped(sample.rows)
-        events = search.events(line.newest.id for line in lines)
-        for line in lines:
-            line.event = events[line.newest.id]
-        tail = _tail(sample, self.fields(search))
-        context = {"rows": lines, "number": len(sample.rows), "tail": tail}
-        return render(request, "decisions/_newer.html", context)
+        newer_lines = grouped(sample.rows)
+        events_by_id = search.events(newer_line.newest.id for newer_line in newer_lines)
+        for newer_line in newer_lines:
+            newer_line.event = events_by_id[newer_line.newest.id]
+        tail_query = _tail_query(sample, self.fields(search))
+        newer_context = {"rows": newer_lines, "number": len(sample.rows), "tail": tail_query}
+        return render(request, "decisions/_newer.html", newer_context)
 
 
 class ExportView(TakesToken, RecordMixin, View):
@@ -215,14 +215,14 @@ class ExportView(TakesToken, RecordMixin, View):
 
     def get(self, _request: HttpRequest, form: str) -> HttpResponseBase:
         """Stream the file; 400 for a query that is not valid."""
-        write = _WRITERS.get(form)
-        if write is None:
+        to_rows = _EXPORT_WRITERS.get(form)
+        if to_rows is None:
             raise Http404
         search = self.search()
         if not search.is_valid:
             return HttpResponseBadRequest("The filter cannot be read.\n", content_type="text/plain")
         # Streamed: an export may be larger than the memory of the process.
-        response = StreamingHttpResponse(write(search.found), content_type=stream.FORMATS[form])
-        name = f"decisions-{datetime.now(UTC):%Y%m%d-%H%M%S}.{form}"
-        response["Content-Disposition"] = f'attachment; filename="{name}"'
+        response = StreamingHttpResponse(to_rows(search.found), content_type=stream.FORMATS[form])
+        export_name = f"decisions-{datetime.now(UTC):%Y%m%d-%H%M%S}.{form}"
+        response["Content-Disposition"] = f'attachment; filename="{export_name}"'
         return response

@@ -1,4 +1,4 @@
-"""Forms that save, share and drop views of the explorer."""
+"""SaveView and DropView: a SavedView of the explorer kept by owner and name, shared, or deleted."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.http import HttpRequest, HttpResponseBase
 
-MOST: Final = 40
+MOST_VIEWS: Final = 40
 """Saved views of one person."""
-LONGEST: Final = 60
+LONGEST_NAME: Final = 60
 
 
 class SaveView(RecordMixin, View):
@@ -34,28 +34,28 @@ class SaveView(RecordMixin, View):
 
     def post(self, request: HttpRequest) -> HttpResponseBase:
         """Save it, and go back to the list as it was."""
-        name = " ".join(request.POST.get("name", "").replace("\0", "").split())[:LONGEST]
+        view_name = " ".join(request.POST.get("name", "").replace("\0", "").split())[:LONGEST_NAME]
         query = known_query(request.POST.get("query", ""))
         owner: User = request.user  # type: ignore[assignment]  # nobody else comes in
-        if not name:
+        if not view_name:
             messages.error(request, "Give the view a name.")
         elif len(query) > LONGEST_QUERY:
             messages.error(request, "The query is too long to keep.")
-        elif _keep(owner, name, query=query, is_shared=bool(request.POST.get("shared"))):
-            messages.success(request, f"Saved as “{name}”.")
+        elif _keep_view(owner, view_name, query=query, is_shared=bool(request.POST.get("shared"))):
+            messages.success(request, f"Saved as “{view_name}”.")
         else:
-            messages.error(request, f"You have {MOST} views already: delete one first.")
-        return _to_list(query)
+            messages.error(request, f"You have {MOST_VIEWS} views already: delete one first.")
+        return _to_explorer(query)
 
 
 @transaction.atomic
-def _keep(owner: User, name: str, **fields: Any) -> bool:
+def _keep_view(owner: User, view_name: str, **view_fields: Any) -> bool:
     """Save the view and return True, or False if the person has too many."""
     # One save at a time for each person: two at once would both find the last free place.
     get_user_model().objects.select_for_update().get(pk=owner.pk)
-    if SavedView.objects.filter(owner=owner).exclude(name=name).count() >= MOST:
+    if SavedView.objects.filter(owner=owner).exclude(name=view_name).count() >= MOST_VIEWS:
         return False
-    SavedView.objects.update_or_create(owner=owner, name=name, defaults=fields)
+    SavedView.objects.update_or_create(owner=owner, name=view_name, defaults=view_fields)
     return True
 
 
@@ -66,19 +66,19 @@ class DropView(RecordMixin, View):
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponseBase:
         """Drop it, and go back to the list as it was."""
-        view = get_object_or_404(SavedView, pk=pk, owner=request.user)
-        view.delete()
-        messages.success(request, f"Deleted “{view.name}”.")
-        return _to_list(known_query(request.POST.get("query", "")))
+        own_view = get_object_or_404(SavedView, pk=pk, owner=request.user)
+        own_view.delete()
+        messages.success(request, f"Deleted “{own_view.name}”.")
+        return _to_explorer(known_query(request.POST.get("query", "")))
 
 
 def known_query(text: str) -> str:
     """A query string with the fields of the filter, and nothing else."""
     # Lone surrogates, which browsers can send, have no UTF-8 form.
-    given = QueryDict(text.encode("utf-8", "ignore"))
+    given_fields = QueryDict(text.encode("utf-8", "ignore"))
     known = AuditEventFilter({}, queryset=AuditEvent.objects.none()).filters
-    return with_fields({name: given.get(name, "").replace("\0", "") for name in known})
+    return with_fields({field: given_fields.get(field, "").replace("\0", "") for field in known})
 
 
-def _to_list(query: str) -> HttpResponseBase:
-    return redirect(reverse("decision-list") + (f"?{query}" if query else ""))
+def _to_explorer(view_query: str) -> HttpResponseBase:
+    return redirect(reverse("decision-list") + (f"?{view_query}" if view_query else ""))

@@ -1,4 +1,4 @@
-"""The page of one decision: its reasons then and now, and commands that reproduce it."""
+"""WhyView, one decision: rules then and now, suggestions, Copies as kubectl, curl and test case."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 LONGEST: Final = 60_000
 """Characters of one text on the page."""
 KEY: Final = "$KEY"
-_OF_THE_SERVER: Final = frozenset(
+_SERVER_FIELDS: Final = frozenset(
     {
         "uid",
         "creationTimestamp",
@@ -46,7 +46,7 @@ _OF_THE_SERVER: Final = frozenset(
         "deletionGracePeriodSeconds",
     }
 )
-_VERBS: Final = {Operation.CREATE: "create", Operation.UPDATE: "replace"}
+_KUBECTL_VERBS: Final = {Operation.CREATE: "create", Operation.UPDATE: "replace"}
 
 
 class WhyView(PortalPage):
@@ -65,11 +65,11 @@ class WhyView(PortalPage):
             event=event,
             is_cut=event.is_cut,
             sentence=sentence(event),
-            patch=[_operation(each) for each in event.patch],
+            patch=[_patch_operation(each) for each in event.patch],
             patched=object_diff.patched(event),
             updated=object_diff.updated(event),
-            judged=_pretty(event.request.get("object")),
-            judged_before=_pretty(event.request.get("oldObject")),
+            judged=_pretty_json(event.request.get("object")),
+            judged_before=_pretty_json(event.request.get("oldObject")),
             milliseconds=f"{event.duration_us / 1000:.1f}",
             deciding=origins.deciding(event, revisions),
             since=origins.since(event, whole=roles.sees(self.request.user, event.cluster, "")),
@@ -86,53 +86,53 @@ class WhyView(PortalPage):
         # Rules that do not lead to the recorded verdict are not those of then: better none.
         if rules is not None and not redecide.agrees(event, request, rules):
             rules = None
-        now = redecide.rules_now(event)
-        decision = redecide.judge(request, now)
-        ways = _ways(event, request, rules.policies if rules else now)
+        todays = redecide.rules_now(event)
+        decision_today = redecide.judge(request, todays)
+        ways_out = _suggestions(event, request, rules.policies if rules else todays)
         address = settings.GATEHOUSE_EXTERNAL_URL or self.request.build_absolute_uri("/")
         return {
-            "today": decision,
-            "today_differs": decision.allowed != event.allowed,
+            "today": decision_today,
+            "today_differs": decision_today.allowed != event.allowed,
             "is_of_then": rules is not None,
             "suggestions": [
-                _way(request, each, redecide.judge(each.request, now)) for each in ways
+                _suggested(request, way, redecide.judge(way.request, todays)) for way in ways_out
             ],
             "is_searched": not event.allowed and event.operation in ("CREATE", "UPDATE"),
             "copies": [
-                each for each in copies(event, request, rules, address) if len(each.text) <= LONGEST
+                way for way in copies(event, request, rules, address) if len(way.text) <= LONGEST
             ],
         }
 
 
-def _ways(event: AuditEvent, request: AdmissionRequest, policies: Any) -> list[Suggestion]:
+def _suggestions(event: AuditEvent, request: AdmissionRequest, policies: Any) -> list[Suggestion]:
     if event.allowed:
         return []
     names = PriorityClass.objects.filter(cluster__name=event.cluster).order_by("-value", "name")
     # The search tries each class with each other change: a few of the highest are enough.
-    classes = names.values_list("name", flat=True)[:20]
-    return suggest(request, policies, list(classes))
+    class_names = names.values_list("name", flat=True)[:20]
+    return suggest(request, policies, list(class_names))
 
 
-def _way(request: AdmissionRequest, found: Suggestion, today: Decision) -> dict[str, Any]:
+def _suggested(request: AdmissionRequest, found: Suggestion, today: Decision) -> dict[str, Any]:
     """One suggestion for the page: its changes, the lines they make, a manifest to take along."""
-    before, after = request.object or {}, found.request.object or {}
+    object_before, object_after = request.object or {}, found.request.object or {}
     return {
         "changes": found.changes,
-        "lines": object_diff.lines_between(before, after),
+        "lines": object_diff.lines_between(object_before, object_after),
         "today": today,
-        "text": as_kubectl(dataclasses.replace(request, object=after)),
+        "text": as_kubectl(dataclasses.replace(request, object=object_after)),
     }
 
 
-def _operation(operation: dict[str, Any]) -> dict[str, Any]:
-    value = json.dumps(operation.get("value"), ensure_ascii=False, sort_keys=True)
-    return {**operation, "value": "" if operation.get("op") == "remove" else value}
+def _patch_operation(patch_operation: dict[str, Any]) -> dict[str, Any]:
+    patched = json.dumps(patch_operation.get("value"), ensure_ascii=False, sort_keys=True)
+    return {**patch_operation, "value": "" if patch_operation.get("op") == "remove" else patched}
 
 
-def _pretty(value: Any) -> str:
-    if value is None:
+def _pretty_json(json_value: Any) -> str:
+    if json_value is None:
         return ""
-    text = json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
+    text = json.dumps(json_value, ensure_ascii=False, indent=2, sort_keys=True)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n… cut here; the API gives all"
 
 
@@ -150,7 +150,7 @@ def copies(
     event: AuditEvent, request: AdmissionRequest, rules: Rules | None, address: str
 ) -> list[Copy]:
     """All texts there are; the case needs the policies of then."""
-    found = [
+    all_copies = [
         Copy(
             name="kubectl",
             title="kubectl",
@@ -165,75 +165,75 @@ def copies(
         ),
     ]
     if rules is not None:
-        case = Copy(
+        case_copy = Copy(
             name="case",
             title="Test case",
             hint="One line for manage.py admit --cases FILE, with the policies of then.",
             text=as_case(event, request, rules),
         )
-        found.append(case)
-    return found
+        all_copies.append(case_copy)
+    return all_copies
 
 
 def as_kubectl(request: AdmissionRequest) -> str:
     """The command that asks the same of the cluster, as a dry run on the server."""
-    manifest = render_documents([_manifest(request.object or {})])
-    verb = _VERBS.get(request.operation, "create")
-    where = f" --namespace {shlex.quote(request.namespace)}" if request.namespace else ""
-    return _heredoc(f"kubectl {verb} --dry-run=server{where} -f -", manifest)
+    yaml = render_documents([_without_server_fields(request.object or {})])
+    kubectl_verb = _KUBECTL_VERBS.get(request.operation, "create")
+    namespace_option = f" --namespace {shlex.quote(request.namespace)}" if request.namespace else ""
+    return _heredoc(f"kubectl {kubectl_verb} --dry-run=server{namespace_option} -f -", yaml)
 
 
 def as_curl(event: AuditEvent, request: AdmissionRequest, address: str) -> str:
     """The command that asks the same of this portal."""
-    url = f"{address.rstrip('/')}/admission/{quote(event.cluster, safe='')}/{event.phase}"
-    words = [
+    review_url = f"{address.rstrip('/')}/admission/{quote(event.cluster, safe='')}/{event.phase}"
+    curl_words = [
         f'curl -sS -H "Authorization: Bearer {KEY}"',
         "-H 'Content-Type: application/json'",
-        f"--data-binary @- {shlex.quote(url)}",
+        f"--data-binary @- {shlex.quote(review_url)}",
     ]
-    review = {
+    dry_run_review = {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
-        "request": {"uid": event.request_uid, **_wire(request), "dryRun": True},
+        "request": {"uid": event.request_uid, **_wire_request(request), "dryRun": True},
     }
-    return _heredoc(" ".join(words), f"{dumps(review)}\n")
+    return _heredoc(" ".join(curl_words), f"{dumps(dry_run_review)}\n")
 
 
 def as_case(event: AuditEvent, request: AdmissionRequest, rules: Rules) -> str:
     """One line of JSON: the request, and the policies that decided."""
-    case = {
+    test_case = {
         "name": event.pk,
         "phase": event.phase,
-        "request": _wire(request),
+        "request": _wire_request(request),
         "policies": list(rules.manifests),
         "limitedResources": list(rules.limited),
     }
-    return dumps(case)
+    return dumps(test_case)
 
 
-def _wire(request: AdmissionRequest) -> dict[str, Any]:
+def _wire_request(request: AdmissionRequest) -> dict[str, Any]:
     """The request with its objects, as a cluster sends it."""
     return {**wire_form(request), "object": request.object, "oldObject": request.old_object}
 
 
-def _manifest(obj: Mapping[str, Any]) -> dict[str, Any]:
+def _without_server_fields(decided_object: Mapping[str, Any]) -> dict[str, Any]:
     """The object without fields that the server sets: it would refuse them."""
-    kept = {name: value for name, value in obj.items() if name != "status"}
-    metadata = kept.get("metadata")
+    sent = {name: value for name, value in decided_object.items() if name != "status"}
+    metadata = sent.get("metadata")
     if isinstance(metadata, dict):
-        kept["metadata"] = {n: v for n, v in metadata.items() if n not in _OF_THE_SERVER}
-    spec = kept.get("spec")
+        sent["metadata"] = {n: v for n, v in metadata.items() if n not in _SERVER_FIELDS}
+    spec = sent.get("spec")
     # The priority plugin sets both from the class, and refuses other values.
     if isinstance(spec, dict) and "priority" in spec:
-        kept["spec"] = {n: v for n, v in spec.items() if n not in {"priority", "preemptionPolicy"}}
-    return kept
+        sent["spec"] = {n: v for n, v in spec.items() if n not in {"priority", "preemptionPolicy"}}
+    return sent
 
 
 def _heredoc(command: str, text: str) -> str:
     """Give the command its text; its end mark is no line of the text."""
     # A text that contains its end mark would end there, and the shell would run the rest.
-    mark, number, lines = "EOF", 0, set(text.splitlines())
-    while mark in lines:
-        number += 1
-        mark = f"EOF{number}"
-    return f"{command} <<'{mark}'\n{text}{mark}"
+    end_mark, mark_number, text_lines = "EOF", 0, set(text.splitlines())
+    while end_mark in text_lines:
+        mark_number += 1
+        end_mark = f"EOF{mark_number}"
+    return f"{command} <<'{end_mark}'\n{text}{end_mark}"

@@ -1,4 +1,4 @@
-"""Figures of Home: decisions over time, shares of refusals, latencies, the fleet in words."""
+"""Figures of Home: WindowSteps tallied or counted, Shares of refusals, Latency, fleet in words."""
 
 from __future__ import annotations
 
@@ -70,47 +70,47 @@ class WindowStep:
 
 def bars(window: Window, now: datetime, user: Any) -> list[WindowStep]:
     """The decisions in each step of the window, the current one last; empty steps included."""
-    first = _cut(now - window.length, window.step) + window.step
+    first_step = _step_start(now - window.length, window.step) + window.step
     sums: defaultdict[datetime, Counter[str]] = defaultdict(Counter)
-    border = _border(now)
-    span = first, border
+    tally_border = _tally_border(now)
+    span = first_step, tally_border
     older = _tallied(span, window.cut) if roles.sees_all(user) else _counted(span, window.cut, user)
-    live = added(tallied(visible_decisions(user).filter(created__gte=border)).values())
-    for start, counts in [*older, (border, live)]:
-        if start >= first:
-            sums[_cut(start, window.step)].update(counts)
-    steps = int((now - first) / window.step) + 1
-    starts = [first + number * window.step for number in range(steps)]
-    return [WindowStep(start, *(sums[start][name] for name in OUTCOMES)) for start in starts]
+    live_counts = added(tallied(visible_decisions(user).filter(created__gte=tally_border)).values())
+    for start, counts in [*older, (tally_border, live_counts)]:
+        if start >= first_step:
+            sums[_step_start(start, window.step)].update(counts)
+    step_count = int((now - first_step) / window.step) + 1
+    step_starts = [first_step + step_number * window.step for step_number in range(step_count)]
+    return [WindowStep(start, *(sums[start][name] for name in OUTCOMES)) for start in step_starts]
 
 
-def _cut(moment: datetime, step: timedelta) -> datetime:
+def _step_start(moment: datetime, step: timedelta) -> datetime:
     # Steps are aligned to the epoch, as the database cuts them.
-    seconds = moment.timestamp()
-    return datetime.fromtimestamp(seconds - seconds % step.total_seconds(), UTC)
+    epoch_seconds = moment.timestamp()
+    return datetime.fromtimestamp(epoch_seconds - epoch_seconds % step.total_seconds(), UTC)
 
 
-def _border(now: datetime) -> datetime:
+def _tally_border(now: datetime) -> datetime:
     """From here on decisions are counted one by one: the newest tally may be incomplete."""
-    earliest, edge = stretch_of(now - LIVE), Tally.objects.edge()
-    return max(edge, earliest) if edge else earliest
+    earliest_tally, newest_tally = stretch_of(now - LIVE), Tally.objects.edge()
+    return max(newest_tally, earliest_tally) if newest_tally else earliest_tally
 
 
 def _tallied(span: Span, cut: type[TruncBase]) -> list[tuple[datetime, dict[str, int]]]:
     """The decisions by step from tallies; the database adds up thousands of rows."""
-    rows = Tally.objects.filter(start__gte=span[0], start__lt=span[1]).order_by()
-    steps = rows.values_list(cut("start", tzinfo=UTC))
-    sums = steps.annotate(*(Sum(name) for name in OUTCOMES))
-    return [(start, dict(zip(OUTCOMES, numbers, strict=True))) for start, *numbers in sums]
+    tally_rows = Tally.objects.filter(start__gte=span[0], start__lt=span[1]).order_by()
+    tally_steps = tally_rows.values_list(cut("start", tzinfo=UTC))
+    step_sums = tally_steps.annotate(*(Sum(name) for name in OUTCOMES))
+    return [(start, dict(zip(OUTCOMES, numbers, strict=True))) for start, *numbers in step_sums]
 
 
 def _counted(span: Span, cut: type[TruncBase], user: Any) -> list[tuple[datetime, dict[str, int]]]:
     """The same from decisions, for those who do not see all: tallies know no namespace."""
-    rows = visible_decisions(user).filter(created__gte=span[0], created__lt=span[1]).order_by()
-    found = with_hits(rows).values_list(cut("created", tzinfo=UTC), "verdict", "has_hits")
+    decisions = visible_decisions(user).filter(created__gte=span[0], created__lt=span[1]).order_by()
+    by_verdict = with_hits(decisions).values_list(cut("created", tzinfo=UTC), "verdict", "has_hits")
     return [
         (start, {column_of(verdict, "hit" if has_hits else ""): number})
-        for start, verdict, has_hits, number in found.annotate(Count("id"))
+        for start, verdict, has_hits, number in by_verdict.annotate(Count("id"))
     ]
 
 
@@ -126,25 +126,25 @@ class Share:
 
 def refusals(since: datetime, user: Any, *, most: int = 5) -> dict[str, list[Share]]:
     """The newest refusals by reason and by namespace, the most frequent first."""
-    rows = visible_decisions(user).denied().filter(created__gte=since).newest_first()
-    reasons: Counter[str] = Counter()
-    places: Counter[tuple[str, str]] = Counter()
-    for cluster, namespace, words in rows.values_list("cluster", "namespace", "reasons")[:SAMPLE]:
-        reasons.update(set(words.split()[:1]))  # the first reason is the one of the message
-        places[cluster, namespace] += 1
+    denied = visible_decisions(user).denied().filter(created__gte=since).newest_first()
+    by_first: Counter[str] = Counter()
+    place_counts: Counter[tuple[str, str]] = Counter()
+    for cluster, namespace, words in denied.values_list("cluster", "namespace", "reasons")[:SAMPLE]:
+        by_first.update(set(words.split()[:1]))  # the first reason is the one of the message
+        place_counts[cluster, namespace] += 1
     by_place = [
         (f"{cluster}/{namespace}", {"cluster": cluster, "namespace": namespace}, number)
-        for (cluster, namespace), number in places.most_common(most)
+        for (cluster, namespace), number in place_counts.most_common(most)
     ]
-    by_reason = [(name, {"reason": name}, number) for name, number in reasons.most_common(most)]
+    by_reason = [(name, {"reason": name}, number) for name, number in by_first.most_common(most)]
     return {"reason": _shares(by_reason), "namespace": _shares(by_place)}
 
 
-def _shares(rows: Sequence[tuple[str, dict[str, str], int]]) -> list[Share]:
-    largest = max((number for *_, number in rows), default=1)
+def _shares(share_rows: Sequence[tuple[str, dict[str, str], int]]) -> list[Share]:
+    largest_share = max((number for *_, number in share_rows), default=1)
     return [
-        Share(name, {**query, "verdict": "denied"}, number, round(100 * number / largest))
-        for name, query, number in rows
+        Share(name, {**query, "verdict": "denied"}, number, round(100 * number / largest_share))
+        for name, query, number in share_rows
     ]
 
 
@@ -158,59 +158,59 @@ class Latency:
 
 def latencies(user: Any) -> dict[str, Latency]:
     """Latency by cluster, of the newest answers."""
-    rows = visible_decisions(user).newest_first().values_list("cluster", "duration_us")[:SAMPLE]
-    times: dict[str, list[int]] = {}
-    for cluster, microseconds in rows:
-        times.setdefault(cluster, []).append(microseconds)
+    newest = visible_decisions(user).newest_first().values_list("cluster", "duration_us")[:SAMPLE]
+    times_by_cluster: dict[str, list[int]] = {}
+    for cluster, microseconds in newest:
+        times_by_cluster.setdefault(cluster, []).append(microseconds)
     found = {}
-    for cluster, taken in times.items():
-        taken.sort()
-        last = len(taken) - 1
-        found[cluster] = Latency(taken[last // 2] / 1000, taken[(last * 99) // 100] / 1000)
+    for cluster, times in times_by_cluster.items():
+        times.sort()
+        slowest = len(times) - 1
+        found[cluster] = Latency(times[slowest // 2] / 1000, times[(slowest * 99) // 100] / 1000)
     return found
 
 
 def changes(since: datetime, user: Any) -> list[PolicyRevision]:
     """Changes of policies since then, the newest first."""
-    rows = PolicyRevision.objects.filter(created__gte=since).exclude(
+    revisions = PolicyRevision.objects.filter(created__gte=since).exclude(
         action__in=[PolicyRevision.Action.ISSUE, PolicyRevision.Action.REVOKE]
     )
-    rows = roles.visible(rows, user, cluster="cluster", namespace="namespace")
+    revisions = roles.visible(revisions, user, cluster="cluster", namespace="namespace")
     # Without both manifests of each revision, which no figure shows.
-    return list(rows.defer("before", "after").order_by("-created", "-id")[:MARKS])
+    return list(revisions.defer("before", "after").order_by("-created", "-id")[:MARKS])
 
 
-def in_words(rows: Sequence[Standing], total: int, denied: int, words: str) -> str:
+def in_words(standings: Sequence[Standing], total: int, denied: int, words: str) -> str:
     """The state of the fleet in one sentence: "2 clusters fine, 1 drifted; 1,204 decisions …".
 
     Those who see no cluster as a whole get the figures alone.
     """
     figures = f"{counted(total, 'decisions')} in {words}, {denied:,} refused."
-    if not rows:
+    if not standings:
         return figures
     # A cluster counts once, in its most urgent state; the order of the words is that of urgency.
-    states: Counter[str] = Counter(_state(row) for row in rows)
-    parts = [f"{states[state]} {state}" for state in _ORDER if states[state]] or ["0 fine"]
-    number, _, state = parts[0].partition(" ")
-    parts[0] = f"{counted(int(number), 'clusters')} {state}"
-    return f"{', '.join(parts)}; {figures}"
+    fleet: Counter[str] = Counter(_fleet_state(standing) for standing in standings)
+    said = [f"{fleet[state]} {state}" for state in _STATE_ORDER if fleet[state]] or ["0 fine"]
+    number, _, state = said[0].partition(" ")
+    said[0] = f"{counted(int(number), 'clusters')} {state}"
+    return f"{', '.join(said)}; {figures}"
 
 
-_ORDER: Final = ("fine", "in need of a person", "unreachable", "drifted", "not connected")
+_STATE_ORDER: Final = ("fine", "in need of a person", "unreachable", "drifted", "not connected")
 
 
-def _state(row: Standing) -> str:
-    if row.conflicts or row.alerts:
+def _fleet_state(standing: Standing) -> str:
+    if standing.conflicts or standing.alerts:
         return "in need of a person"
-    if not hasattr(row.cluster, "connection"):
+    if not hasattr(standing.cluster, "connection"):
         return "not connected"
-    if row.connection.look not in {"ok", "paused"}:
+    if standing.connection.look not in {"ok", "paused"}:
         return "unreachable"
-    return "drifted" if row.drifted else "fine"
+    return "drifted" if standing.drifted else "fine"
 
 
-def certificate_days(row: Standing) -> int | None:
+def certificate_days(standing: Standing) -> int | None:
     """Days until the first certificate or credential of the cluster ends; None if not known."""
-    health: Any = getattr(row.cluster, "webhook_health", None)
-    end = health.certificate_expires if health else None
-    return (end - current_time()).days if end else None
+    webhook_health: Any = getattr(standing.cluster, "webhook_health", None)
+    certificate_end = webhook_health.certificate_expires if webhook_health else None
+    return (certificate_end - current_time()).days if certificate_end else None

@@ -1,4 +1,4 @@
-"""The page Home: the state of all clusters, and what needs attention."""
+"""HomeView, the page Home: figures, standings, alerts and newest refusals; columns of the plot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from portal.pages.decisions.explorer import visible_decisions
 from portal.pages.home import figures
 from portal.pages.views import PortalPage
 
-NEWEST: Final = 8
+NEWEST_REFUSALS: Final = 8
 ALERTS: Final = 6
 CHANGES: Final = 5
 
@@ -30,9 +30,9 @@ class HomeView(PortalPage):
         now = timezone.now()
         window = figures.WINDOWS.get(self.request.GET.get("window", ""), figures.WINDOWS["day"])
         since, user = now - window.length, self.request.user
-        rows, bars = standings(user), figures.bars(window, now, user)
+        home_standings, steps = standings(user), figures.bars(window, now, user)
         changes, alerts = figures.changes(since, user), alerts_for(user)
-        total, denied = sum(bar.total for bar in bars), sum(bar.denied for bar in bars)
+        total, denied = sum(bar.total for bar in steps), sum(bar.denied for bar in steps)
         return super().get_context_data(
             **kwargs,
             key_problem=problems.key_problem(),
@@ -40,13 +40,13 @@ class HomeView(PortalPage):
             has_role=user.is_superuser or bool(roles.bindings_of(user)),
             window=window,
             windows=figures.WINDOWS.values(),
-            words=figures.in_words(rows, total, denied, f"the last {window.words}"),
-            bars=bars,
+            words=figures.in_words(home_standings, total, denied, f"the last {window.words}"),
+            bars=steps,
             total=total,
-            plot=_plot(bars, changes),
+            plot=_home_plot(steps, changes),
             changes=changes[:CHANGES],
             refusals=figures.refusals(since, user),
-            clusters=_lines(rows, user),
+            clusters=_standing_lines(home_standings, user),
             sees_all=roles.sees_all(user),
             clusters_in_part=clusters_in_part(user),
             may_connect=roles.may(user, "sync.add_clusterconnection"),
@@ -54,31 +54,31 @@ class HomeView(PortalPage):
             alert_number=alerts.count(),
             newest=[
                 {"event": event, "summary": summary(event)}
-                for event in visible_decisions(user).denied().listed().newest(NEWEST)
+                for event in visible_decisions(user).denied().listed().newest(NEWEST_REFUSALS)
             ],
         )
 
 
-def _lines(rows: Any, user: Any) -> list[dict[str, Any]]:
+def _standing_lines(fleet_rows: Any, user: Any) -> list[dict[str, Any]]:
     latencies = figures.latencies(user)
     return [
         {
-            "row": row,
-            "latency": latencies.get(row.cluster.name),
-            "days": figures.certificate_days(row),
+            "row": standing,
+            "latency": latencies.get(standing.cluster.name),
+            "days": figures.certificate_days(standing),
         }
-        for row in rows
+        for standing in fleet_rows
     ]
 
 
-def _plot(bars: list[figures.WindowStep], changes: list[Any]) -> str:
+def _home_plot(window_steps: list[figures.WindowStep], changes: list[Any]) -> str:
     """The numbers as the plot reads them; times in seconds since 1970."""
-    columns = [
-        [int(bar.start.timestamp()) for bar in bars],
-        *([getattr(bar, name) for bar in bars] for name in figures.OUTCOMES),
+    plot_columns = [
+        [int(bar.start.timestamp()) for bar in window_steps],
+        *([getattr(bar, name) for bar in window_steps] for name in figures.OUTCOMES),
     ]
-    marks = [
+    plot_marks = [
         {"at": int(each.created.timestamp()), "text": f"{each.action} {each.kind} {each.name}"}
         for each in changes
     ]
-    return json.dumps({"columns": columns, "marks": marks})
+    return json.dumps({"columns": plot_columns, "marks": plot_marks})

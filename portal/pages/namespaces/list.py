@@ -1,4 +1,4 @@
-"""The page that lists a cluster's namespaces."""
+"""NamespaceListView: NamespaceLines of a cluster: policies counted by kind, objects differing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from policies.models import Cluster
 
 PAGE_SIZE: Final = 50
-_COUNTED: Final = {"ranges": LimitRange, "rules": MetadataPolicy, "quotas": ResourceQuota}
+_COUNTED_MODELS: Final = {"ranges": LimitRange, "rules": MetadataPolicy, "quotas": ResourceQuota}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +44,17 @@ class NamespaceListView(ClusterPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of lines; six queries, however many namespaces there are."""
-        query = self.request.GET
-        search = query.get("q", "").replace("\0", "").strip()
-        found = roles.visible(
+        list_query = self.request.GET
+        search = list_query.get("q", "").replace("\0", "").strip()
+        visible_namespaces = roles.visible(
             Namespace.objects.filter(cluster=self.cluster).order_by("name"),
             self.request.user,
             cluster="cluster__name",
             namespace="name",
         )
         if search:
-            found = found.filter(name__icontains=search)
-        page = Paginator(found, PAGE_SIZE).get_page(query.get("page"))
+            visible_namespaces = visible_namespaces.filter(name__icontains=search)
+        page = Paginator(visible_namespaces, PAGE_SIZE).get_page(list_query.get("page"))
         return super().get_context_data(
             **kwargs,
             lines=lines_of(self.cluster, list(page)),
@@ -65,28 +65,28 @@ class NamespaceListView(ClusterPage):
 
 def lines_of(cluster: Cluster, namespaces: list[Namespace]) -> list[NamespaceLine]:
     """Count the policies and differences of each of these namespaces."""
-    keys = [each.pk for each in namespaces]
-    counts = {
+    namespace_ids = [namespace.pk for namespace in namespaces]
+    counts_by_kind = {
         name: Counter(
             dict(
-                model.objects.filter(namespace__in=keys)
+                model.objects.filter(namespace__in=namespace_ids)
                 .order_by()  # a default order would join the groups of the count
                 .values_list("namespace")
                 .annotate(Count("id"))
             )
         )
-        for name, model in _COUNTED.items()
+        for name, model in _COUNTED_MODELS.items()
     }
-    names = [each.name for each in namespaces]
-    differing = SyncedObject.objects.filter(
-        cluster=cluster, namespace__in=names, state__in=NEEDS_A_LOOK, gone=None
+    namespace_names = [namespace.name for namespace in namespaces]
+    unequal = SyncedObject.objects.filter(
+        cluster=cluster, namespace__in=namespace_names, state__in=NEEDS_A_LOOK, gone=None
     )
-    drifted = Counter(dict(differing.order_by().values_list("namespace").annotate(Count("id"))))
+    differ_in = Counter(dict(unequal.order_by().values_list("namespace").annotate(Count("id"))))
     return [
         NamespaceLine(
-            namespace=each,
-            counts={name: found[each.pk] for name, found in counts.items()},
-            differing=drifted[each.name],
+            namespace=namespace,
+            counts={name: counter[namespace.pk] for name, counter in counts_by_kind.items()},
+            differing=differ_in[namespace.name],
         )
-        for each in namespaces
+        for namespace in namespaces
     ]

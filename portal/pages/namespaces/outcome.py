@@ -1,4 +1,4 @@
-"""The result of a trial in a namespace, for the page: lines, causes, quota bars."""
+"""Outcome of a trial for its template: By (cause), ResultLines, PlacedViolations, quota Strips."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from policies.simulation import Cause, CostLine, ExplainedField, Simulation
     from portal.pages.namespaces.try_object import Trial
 
-WORDS: Final = {
+SOURCE_WORDS: Final = {
     FieldSource.PORTAL: "Gatehouse, for every pod",
     FieldSource.API_SERVER: "the API server, while reading it",
 }
@@ -58,71 +58,71 @@ def anchor_of(ref: PolicyRef) -> str:
 
 def by_policy(ref: PolicyRef, rule: int | None = None) -> By:
     """Name a policy, and its rule with the number that denials give it."""
-    where = "" if rule is None else f", rule {rule}"
-    return By(f"{ref.kind} {ref.name}{where}", anchor_of(ref))
+    rule_words = "" if rule is None else f", rule {rule}"
+    return By(f"{ref.kind} {ref.name}{rule_words}", anchor_of(ref))
 
 
 def by_cause(cause: Cause) -> By:
     """Name the cause of a change."""
     if cause.policy is None:
-        return By(WORDS[cause.source])
+        return By(SOURCE_WORDS[cause.source])
     return by_policy(cause.policy, cause.rule)
 
 
-def outcome_of(attempt: Trial) -> dict[str, Any]:
+def outcome_of(trial: Trial) -> dict[str, Any]:
     """The context of the outcome's template for one trial."""
-    found = attempt.simulation
-    if found is None:
-        return {"attempt": attempt, "problems": attempt.problems}
-    look = "mutated" if found.changes else "allowed"
+    simulated = trial.simulation
+    if simulated is None:
+        return {"attempt": trial, "problems": trial.problems}
+    outcome_look = "mutated" if simulated.changes else "allowed"
     return {
-        "attempt": attempt,
-        "found": found,
-        "look": look if found.is_admitted else "denied",
-        "lines": lines_of(found),
-        "changes": [(change, by_cause(change.cause)) for change in found.changes],
-        "refusals": _placed(found.refusals, attempt),
-        "observed": _placed(found.only_observed, attempt),
-        "warnings": found.decision.warnings,
+        "attempt": trial,
+        "found": simulated,
+        "look": outcome_look if simulated.is_admitted else "denied",
+        "lines": lines_of(simulated),
+        "changes": [(change, by_cause(change.cause)) for change in simulated.changes],
+        "refusals": _placed_violations(simulated.refusals, trial),
+        "observed": _placed_violations(simulated.only_observed, trial),
+        "warnings": simulated.decision.warnings,
         "costs": [
-            (cost, [Strip(line, *_state(line)) for line in cost.lines]) for cost in found.costs
+            (cost, [Strip(line, *_state(line)) for line in cost.lines]) for cost in simulated.costs
         ],
-        "binding": found.binding,
+        "binding": simulated.binding,
     }
 
 
-def lines_of(found: Simulation) -> list[ResultLine]:
+def lines_of(simulated: Simulation) -> list[ResultLine]:
     """The object as it would be stored; each changed line with its cause."""
-    obj = found.decision.object
-    texts = lines_of_manifest(obj if isinstance(obj, dict) else None)
-    changed = _changed_lines(texts, found.changes)
-    return [ResultLine(text, changed.get(number)) for number, text in enumerate(texts, 1)]
+    stored_object = simulated.decision.object
+    object_lines = lines_of_manifest(stored_object if isinstance(stored_object, dict) else None)
+    causes = _causes_by_line(object_lines, simulated.changes)
+    return [ResultLine(text, causes.get(number)) for number, text in enumerate(object_lines, 1)]
 
 
-def _changed_lines(texts: list[str], changes: Iterable[ExplainedField]) -> dict[int, By]:
+def _causes_by_line(object_lines: list[str], changes: Iterable[ExplainedField]) -> dict[int, By]:
     # The lines are parsed again because only the parser knows which line holds which field.
     try:
-        documents = parse_documents("\n".join(texts), "object")
+        parsed_documents = parse_documents("\n".join(object_lines), "object")
     except ManifestError:
         return {}
-    places = documents[0].places if documents else {}
+    field_places = parsed_documents[0].places if parsed_documents else {}
     return {
-        places[change.path][0]: by_cause(change.cause)
+        field_places[change.path][0]: by_cause(change.cause)
         for change in changes
-        if change.path in places
+        if change.path in field_places
     }
 
 
-def _placed(found: Iterable[Violation], attempt: Trial) -> list[PlacedViolation]:
+def _placed_violations(violations: Iterable[Violation], trial: Trial) -> list[PlacedViolation]:
     return [
         PlacedViolation(
-            reason=each.reason.value,
-            message=each.message,
-            field=each.field,
-            by=by_policy(each.policy, each.rule) if each.policy else None,
-            line=attempt.line_of(each.field),
+            reason=violation.reason.value,
+            message=violation.message,
+            field=violation.field,
+            by=by_policy(violation.policy, violation.rule) if violation.policy else None,
+            line=trial.line_of(violation.field),
         )
-        for each in found
+        for violation in violations
     ]
 
 

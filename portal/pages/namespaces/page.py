@@ -1,4 +1,4 @@
-"""The page of one namespace: trial, policies, usage, and each policy in the cluster."""
+"""NamespacePageView: outcome of its trial, sections of the namespace, Both sides of policies."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NEWEST: Final = 10
 OUTCOME: Final = "outcome"
 SHOWN: Final = 12
 KINDS: Final = ("LimitRange", "MetadataPolicy", "ResourceQuota")
-Lines = list[tuple[str, bool]]
+SideLines = list[tuple[str, bool]]
 
 
 class NamespacePageView(ClusterPage):
@@ -52,34 +52,34 @@ class NamespacePageView(ClusterPage):
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         """Try the pod of the query string."""
         policies = self.load()
-        draft = TrialForm.of(request.GET)
-        return self.answer(policies, outcome_of(attempt_of(draft, policies)), draft)
+        trial_form = TrialForm.of(request.GET)
+        return self.answer(policies, outcome_of(attempt_of(trial_form, policies)), trial_form)
 
     def post(self, request: HttpRequest, **_kwargs: Any) -> HttpResponse:
         """Try pasted YAML, too long for a query string."""
         policies = self.load()
-        attempt = attempt_of_text(request.POST.get("yaml", ""), policies)
-        return self.answer(policies, outcome_of(attempt), attempt.draft, pasted=attempt.text)
+        trial = attempt_of_text(request.POST.get("yaml", ""), policies)
+        return self.answer(policies, outcome_of(trial), trial.draft, pasted=trial.text)
 
     def load(self) -> PolicySet:
         """Find the namespace and its policies."""
-        name = str(self.kwargs["namespace"])
-        if "\0" in name:
+        namespace_name = str(self.kwargs["namespace"])
+        if "\0" in namespace_name:
             raise Http404
-        self.namespace = get_object_or_404(Namespace, cluster=self.cluster, name=name)
-        return snapshot.load(self.cluster.name, name)
+        self.namespace = get_object_or_404(Namespace, cluster=self.cluster, name=namespace_name)
+        return snapshot.load(self.cluster.name, namespace_name)
 
     def answer(
-        self, policies: PolicySet, outcome: dict[str, Any], draft: TrialForm, pasted: str = ""
+        self, policies: PolicySet, outcome: dict[str, Any], trial_form: TrialForm, pasted: str = ""
     ) -> HttpResponse:
         """Show the outcome alone to a page that asks for it, else everything."""
         status = 422 if outcome.get("problems") else 200
-        shown = {**outcome, "draft": draft, "pasted": pasted}
+        tried = {**outcome, "draft": trial_form, "pasted": pasted}
         if self.request.headers.get("HX-Target") == OUTCOME:
             self.template_name = "namespaces/_outcome.html"
             # htmx swaps only responses of status 200, and problems are part of the outcome.
-            return self.render_to_response({**shown, **self.names()})
-        context = self.get_context_data(**{**self.kwargs, **shown, **self.sections(policies)})
+            return self.render_to_response({**tried, **self.names()})
+        context = self.get_context_data(**{**self.kwargs, **tried, **self.sections(policies)})
         return self.render_to_response(context, status=status)
 
     def names(self) -> dict[str, Any]:
@@ -88,15 +88,15 @@ class NamespacePageView(ClusterPage):
 
     def sections(self, policies: PolicySet) -> dict[str, Any]:
         """The sections that do not depend on the trial."""
-        cluster, name = self.cluster, policies.namespace
-        events = AuditEvent.objects.for_cluster(cluster.name).for_namespace(name).listed()
-        revisions = PolicyRevision.objects.filter(cluster=cluster.name, namespace=name)
-        groups = groups_of(policies)
+        cluster, namespace_name = self.cluster, policies.namespace
+        audit = AuditEvent.objects.for_cluster(cluster.name).for_namespace(namespace_name).listed()
+        revisions = PolicyRevision.objects.filter(cluster=cluster.name, namespace=namespace_name)
+        policy_groups = groups_of(policies)
         return {
             **self.names(),
             "sees_cluster": roles.sees(self.request.user, cluster.name, ""),
-            "groups": groups,
-            "is_bare": not any(group.rows for group in groups),
+            "groups": policy_groups,
+            "is_bare": not any(group.rows for group in policy_groups),
             "limited": limited_says(policies),
             "authority": policies.authority.value,
             "priorities": list(
@@ -105,9 +105,9 @@ class NamespacePageView(ClusterPage):
                 .values_list("name", flat=True)
             ),
             "newest": [
-                {"event": event, "summary": summary(event)} for event in events.newest(NEWEST)
+                {"event": event, "summary": summary(event)} for event in audit.newest(NEWEST)
             ],
-            "held": held_of(cluster, name, policies.resource_quotas),
+            "held": held_of(cluster, namespace_name, policies.resource_quotas),
             "revisions": revisions.defer("before", "after")[:NEWEST],
             "live": both_sides(cluster, policies),
             "is_connected": hasattr(cluster, "connection"),
@@ -120,15 +120,15 @@ class Both:
 
     thing: SyncedObject
     address: str
-    ours: Lines
-    theirs: Lines
+    ours: SideLines
+    theirs: SideLines
     raw: Sequence[str]
     is_drifted: bool
 
 
 def both_sides(cluster: Cluster, policies: PolicySet) -> list[Both]:
     """The synced policies of a namespace, those that differ first; one query."""
-    ours = {
+    our_manifests = {
         **{("LimitRange", each.name): encode_limit_range(each) for each in policies.limit_ranges},
         **{
             ("MetadataPolicy", each.name): encode_metadata_policy(each)
@@ -139,23 +139,23 @@ def both_sides(cluster: Cluster, policies: PolicySet) -> list[Both]:
             for each in policies.resource_quotas
         },
     }
-    found = SyncedObject.objects.filter(
+    synced_objects = SyncedObject.objects.filter(
         cluster=cluster, namespace=policies.namespace, kind__in=KINDS, gone=None
     ).defer("base")  # a manifest for each row that this page does not show
-    rows = []
-    for thing in found[:SHOWN]:
-        manifest = ours.get((thing.kind, thing.name), {})
+    both_rows = []
+    for thing in synced_objects[:SHOWN]:
+        our_manifest = our_manifests.get((thing.kind, thing.name), {})
         # The status is the cluster's own: usage that differs is no drift of the policy.
-        stored = {key: value for key, value in manifest.items() if key != "status"}
-        here = lines_of_manifest(normal_form(stored))
-        there = lines_of_manifest(thing.theirs)
+        our_stored = {key: value for key, value in our_manifest.items() if key != "status"}
+        our_lines = lines_of_manifest(normal_form(our_stored))
+        their_lines = lines_of_manifest(thing.theirs)
         row = Both(
             thing=thing,
             address=object_address(cluster.name, thing),
-            ours=marked_lines(there, here),
-            theirs=marked_lines(here, there),
+            ours=marked_lines(their_lines, our_lines),
+            theirs=marked_lines(our_lines, their_lines),
             raw=lines_of_manifest(thing.live),
-            is_drifted=here != there,
+            is_drifted=our_lines != their_lines,
         )
-        rows.append(row)
-    return sorted(rows, key=lambda row: (not row.is_drifted, row.thing.kind, row.thing.name))
+        both_rows.append(row)
+    return sorted(both_rows, key=lambda row: (not row.is_drifted, row.thing.kind, row.thing.name))

@@ -1,4 +1,4 @@
-"""The policies of a namespace in their order of evaluation, in plain words."""
+"""Groups of PolicyRows of a namespace in order of evaluation; ranges, rules, quotas in words."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ PLURALS: Final = {
     "MetadataPolicy": "metadatapolicies",
     "ResourceQuota": "resourcequotas",
 }
-ORDER: Final = {
+EVALUATION_ORDER: Final = {
     "LimitRange": "evaluated first, by name; the first to set a value wins",
     "MetadataPolicy": "evaluated next, by name; all see the same labels, the last one wins",
     "ResourceQuota": "evaluated last, by name; every one that counts the object must have room",
 }
-_OPERATORS: Final = {
+_OPERATOR_WORDS: Final = {
     "In": "is one of",
     "NotIn": "is none of",
     "Exists": "is there",
     "DoesNotExist": "is missing",
 }
-_COLUMNS: Final = (
+_RANGE_COLUMNS: Final = (
     ("min", "min"),
     ("max", "max"),
     ("default", "default limit"),
@@ -70,8 +70,8 @@ class Group:
 
 def groups_of(policies: PolicySet) -> list[Group]:
     """All kinds, empty ones included."""
-    place = f"/clusters/{policies.cluster}/namespaces/{policies.namespace}"
-    found: Mapping[str, tuple[Any, ...]] = {
+    namespace_address = f"/clusters/{policies.cluster}/namespaces/{policies.namespace}"
+    policies_by_kind: Mapping[str, tuple[Any, ...]] = {
         "LimitRange": policies.limit_ranges,
         "MetadataPolicy": policies.metadata_policies,
         "ResourceQuota": policies.resource_quotas,
@@ -79,86 +79,86 @@ def groups_of(policies: PolicySet) -> list[Group]:
     return [
         Group(
             kind=kind,
-            order=ORDER[kind],
+            order=EVALUATION_ORDER[kind],
             rows=[
                 PolicyRow(
                     kind=kind,
-                    name=each.name,
-                    anchor=anchor_of(each.ref),
-                    enforcement=each.enforcement.value,
-                    says=list(_SAYS[kind](each)),
-                    address=if_there(f"{place}/{PLURALS[kind]}/{each.name}"),
+                    name=policy.name,
+                    anchor=anchor_of(policy.ref),
+                    enforcement=policy.enforcement.value,
+                    says=list(_SAYS[kind](policy)),
+                    address=if_there(f"{namespace_address}/{PLURALS[kind]}/{policy.name}"),
                 )
-                for each in found[kind]
+                for policy in policies_by_kind[kind]
             ],
-            new=if_there(f"{place}/{PLURALS[kind]}/new"),
+            new=if_there(f"{namespace_address}/{PLURALS[kind]}/new"),
         )
-        for kind in ORDER
+        for kind in EVALUATION_ORDER
     ]
 
 
 def if_there(address: str) -> str:
     """The address, if a page answers there; with a slash behind it, if that is the page."""
     # By the resolver: this family does not depend on the one that has the editors.
-    for each in (address, f"{address}/"):
+    for known_address in (address, f"{address}/"):
         try:
-            resolve(each)
+            resolve(known_address)
         except Resolver404:
             continue
-        return each
+        return known_address
     return ""
 
 
 def _range_says(policy: LimitRange) -> Iterator[str]:
-    for item in policy.items:
-        parts = []
-        for column, words in _COLUMNS:
-            if amounts := to_json(getattr(item, column)):
-                said = ", ".join(f"{name} {text}" for name, text in amounts.items())
-                parts.append(f"{words} {said}")
-        yield f"{item.type}: {'; '.join(parts) or 'nothing'}"
+    for range_item in policy.items:
+        bound_parts = []
+        for column, words in _RANGE_COLUMNS:
+            if amounts := to_json(getattr(range_item, column)):
+                amounts_said = ", ".join(f"{name} {amount}" for name, amount in amounts.items())
+                bound_parts.append(f"{words} {amounts_said}")
+        yield f"{range_item.type}: {'; '.join(bound_parts) or 'nothing'}"
 
 
 def _rules_say(policy: Any) -> Iterator[str]:
     for number, rule in enumerate(policy.rules):
-        yield f"Rule {number}: {_if(rule)} {_then(rule)}"
+        yield f"Rule {number}: {_condition_words(rule)} {_action_words(rule)}"
 
 
-def _if(rule: MetadataPolicyRule) -> str:
-    asked = [
+def _condition_words(rule: MetadataPolicyRule) -> str:
+    conditions = [
         words
-        for what, selector in (
+        for label_or_annotation, selector in (
             ("label", rule.policy_predicate.label_selector),
             ("annotation", rule.policy_predicate.annotation_selector),
         )
         if selector is not None
-        for words in _asked(what, selector)
+        for words in _selector_words(label_or_annotation, selector)
     ]
-    return f"if {' and '.join(asked)}:" if asked else "always:"
+    return f"if {' and '.join(conditions)}:" if conditions else "always:"
 
 
-def _asked(what: str, selector: LabelSelector) -> Iterator[str]:
-    for key, value in sorted(selector.match_labels.items()):
-        yield f"{what} {key} is {value or 'empty'}"
-    for entry in selector.match_expressions:
-        words = _OPERATORS.get(entry.operator, entry.operator)
-        yield f"{what} {entry.key} {words} {', '.join(entry.values)}".rstrip()
+def _selector_words(metadata_map: str, selector: LabelSelector) -> Iterator[str]:
+    for label_key, label_value in sorted(selector.match_labels.items()):
+        yield f"{metadata_map} {label_key} is {label_value or 'empty'}"
+    for expression in selector.match_expressions:
+        words = _OPERATOR_WORDS.get(expression.operator, expression.operator)
+        yield f"{metadata_map} {expression.key} {words} {', '.join(expression.values)}".rstrip()
 
 
-def _then(rule: MetadataPolicyRule) -> str:
+def _action_words(rule: MetadataPolicyRule) -> str:
     action = rule.policy_action
     if action.reject:
         return "refuse"
-    pairs = [f"label {key}={value}" for key, value in action.updated_labels.items()]
-    pairs += [f"annotation {key}={value}" for key, value in action.updated_annotations.items()]
-    return f"set {', '.join(pairs)}" if pairs else "do nothing"
+    updates = [f"label {key}={value}" for key, value in action.updated_labels.items()]
+    updates += [f"annotation {key}={value}" for key, value in action.updated_annotations.items()]
+    return f"set {', '.join(updates)}" if updates else "do nothing"
 
 
 def _quota_says(policy: ResourceQuota) -> Iterator[str]:
-    scopes = [*policy.scopes, *[str(each) for each in policy.scope_selector or ()]]
-    yield f"Counts {'objects in scope ' + ' and '.join(scopes) if scopes else 'all objects'}"
-    for name, text in to_json(policy.hard).items():
-        yield f"{name}: at most {text}"
+    in_scopes = [*policy.scopes, *[str(match) for match in policy.scope_selector or ()]]
+    yield f"Counts {'objects in scope ' + ' and '.join(in_scopes) if in_scopes else 'all objects'}"
+    for resource, hard_amount in to_json(policy.hard).items():
+        yield f"{resource}: at most {hard_amount}"
 
 
 _SAYS: Final[dict[str, Any]] = {
@@ -171,8 +171,8 @@ _SAYS: Final[dict[str, Any]] = {
 def limited_says(policies: PolicySet) -> list[str]:
     """What needs a covering quota everywhere in the cluster, a sentence each."""
     return [
-        f"{entry.resource}{'.' + entry.api_group if entry.api_group else ''}"
-        + (f", when it asks for {', '.join(entry.match_contains)}" if entry.match_contains else "")
-        + (f", in scope {' and '.join(map(str, entry.match_scopes))}" if entry.match_scopes else "")
-        for entry in policies.limited_resources
+        f"{limit.resource}{'.' + limit.api_group if limit.api_group else ''}"
+        + (f", when it asks for {', '.join(limit.match_contains)}" if limit.match_contains else "")
+        + (f", in scope {' and '.join(map(str, limit.match_scopes))}" if limit.match_scopes else "")
+        for limit in policies.limited_resources
     ]

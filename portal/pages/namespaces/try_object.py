@@ -1,4 +1,4 @@
-"""The form of a trial: a small form or pasted YAML, read into an object."""
+"""TrialForm of ContainerRows, or pasted YAML, read into an object and tried: Trial, problems."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from policies.simulation import Simulation
 
 LARGEST: Final = 64 * 1024  # characters of pasted YAML
-MOST: Final = 20  # containers of the form
-LONGEST: Final = 253
+MOST_CONTAINERS: Final = 20  # containers of the form
+LONGEST_FIELD: Final = 253
 PASTED: Final = "pasted"
-COLUMNS: Final = {
+AMOUNT_COLUMNS: Final = {
     "rc": ("requests", "cpu"),
     "rm": ("requests", "memory"),
     "lc": ("limits", "cpu"),
@@ -40,12 +40,12 @@ class ContainerRow:
     def to_manifest(self) -> dict[str, Any]:
         """Write the container without empty amounts."""
         resources: dict[str, dict[str, str]] = {}
-        for column, (side, resource) in COLUMNS.items():
-            if text := self.amounts.get(column):
-                resources.setdefault(side, {})[resource] = text
-        given = {"resources": resources} if resources else {}
+        for column, (side, resource) in AMOUNT_COLUMNS.items():
+            if amount := self.amounts.get(column):
+                resources.setdefault(side, {})[resource] = amount
+        given_resources = {"resources": resources} if resources else {}
         # Some image: a pod without one is invalid, and no policy looks at it.
-        return {"name": self.name, "image": "example.com/app:1", **given}
+        return {"name": self.name, "image": "example.com/app:1", **given_resources}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +60,21 @@ class TrialForm:
     @classmethod
     def of(cls, query: QueryDict) -> TrialForm:
         """Read it; a container without a name is left out, unless it is the only one."""
-        names = query.getlist("c")[:MOST]
-        columns = {column: query.getlist(column) for column in COLUMNS}
-        rows = [
+        container_names = query.getlist("c")[:MOST_CONTAINERS]
+        columns = {column: query.getlist(column) for column in AMOUNT_COLUMNS}
+        container_rows = [
             ContainerRow(
-                _clean(name),
-                {column: _clean(given[at]) for column, given in columns.items() if at < len(given)},
+                _typed(container_name),
+                {column: _typed(typed[at]) for column, typed in columns.items() if at < len(typed)},
             )
-            for at, name in enumerate(names)
-            if name.strip()
+            for at, container_name in enumerate(container_names)
+            if container_name.strip()
         ]
         if query.get("add"):
-            rows.append(ContainerRow(f"app-{len(rows) + 1}", {}))
+            container_rows.append(ContainerRow(f"app-{len(container_rows) + 1}", {}))
         return cls(
-            rows=tuple(rows[:MOST]) or (ContainerRow("app", {}),),
-            priority=_clean(query.get("priority", "")),
+            rows=tuple(container_rows[:MOST_CONTAINERS]) or (ContainerRow("app", {}),),
+            priority=_typed(query.get("priority", "")),
             labels=query.get("labels", "").replace("\0", ""),
             annotations=query.get("annotations", "").replace("\0", ""),
         )
@@ -82,37 +82,37 @@ class TrialForm:
     @property
     def query(self) -> str:
         """The query string that gives this form again."""
-        pairs = [("c", row.name) for row in self.rows]
-        for column in COLUMNS:
+        query_pairs = [("c", row.name) for row in self.rows]
+        for column in AMOUNT_COLUMNS:
             # All rows or none: values are matched to containers by their position.
             if any(row.amounts.get(column) for row in self.rows):
-                pairs += [(column, row.amounts.get(column, "")) for row in self.rows]
+                query_pairs += [(column, row.amounts.get(column, "")) for row in self.rows]
         for name in ("priority", "labels", "annotations"):
             if text := getattr(self, name):
-                pairs.append((name, text))
-        return urlencode(pairs)
+                query_pairs.append((name, text))
+        return urlencode(query_pairs)
 
     def to_manifest(self, namespace: str) -> dict[str, Any]:
         """Write the pod."""
-        metadata: dict[str, Any] = {"name": "example", "namespace": namespace}
+        pod_metadata: dict[str, Any] = {"name": "example", "namespace": namespace}
         for name, text in (("labels", self.labels), ("annotations", self.annotations)):
-            if pairs := pairs_of(text):
-                metadata[name] = pairs
-        spec: dict[str, Any] = {"containers": [row.to_manifest() for row in self.rows]}
+            if label_pairs := pairs_of(text):
+                pod_metadata[name] = label_pairs
+        pod_spec: dict[str, Any] = {"containers": [row.to_manifest() for row in self.rows]}
         if self.priority:
-            spec["priorityClassName"] = self.priority
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+            pod_spec["priorityClassName"] = self.priority
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": pod_metadata, "spec": pod_spec}
 
 
-def _clean(text: str) -> str:
-    return text.replace("\0", "").strip()[:LONGEST]
+def _typed(text: str) -> str:
+    return text.replace("\0", "").strip()[:LONGEST_FIELD]
 
 
 def pairs_of(text: str) -> dict[str, str]:
     """Read ``key=value``, one a line; a line without a sign is a key with an empty value."""
-    lines = (line.strip() for line in text.splitlines())
-    pairs = (line.partition("=") for line in lines if line)
-    return {key.strip(): value.strip() for key, _, value in pairs}
+    pair_lines = (pair_line.strip() for pair_line in text.splitlines())
+    key_values = (pair_line.partition("=") for pair_line in pair_lines if pair_line)
+    return {key.strip(): value.strip() for key, _, value in key_values}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

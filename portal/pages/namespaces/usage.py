@@ -1,4 +1,4 @@
-"""The usage of a namespace's quotas by owner: charges that are not released."""
+"""Held: Holders of a namespace's quotas by owner, summed from charges that are not released."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from engine.resource_list import ResourceList
     from policies.models import Cluster
 
-SAMPLE: Final = 2_000
+CHARGES_READ: Final = 2_000
 """Charges of a namespace that are read; the largest are among them, or all are small."""
-SHOWN: Final = 5
+HOLDERS_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,59 +56,59 @@ def held_of(
 
     ``known`` maps object names to owners; the owner of any other is derived from its name.
     """
-    uids = dict(
+    names_by_uid = dict(
         StoredQuota.objects.filter(
             namespace__cluster=cluster, namespace__name=namespace
         ).values_list("uid", "name")
     )
-    charges = Charge.objects.filter(cluster=cluster, quota_uid__in=list(uids))
-    rows = charges.exclude(state=Charge.State.RELEASED).values_list(
+    charges = Charge.objects.filter(cluster=cluster, quota_uid__in=list(names_by_uid))
+    charge_rows = charges.exclude(state=Charge.State.RELEASED).values_list(
         "quota_uid", "resource", "object_name", "amounts"
-    )[:SAMPLE]
-    found: dict[str, list[tuple[str, str, ResourceList]]] = defaultdict(list)
-    for uid, resource, name, amounts in rows:
-        owner = (known or {}).get(name) or owners.named(name)
-        found[uids[uid]].append((resource, owner, parse(amounts)))
-    return [_held(quota, found[quota.name]) for quota in quotas if found[quota.name]]
+    )[:CHARGES_READ]
+    charges_of: dict[str, list[tuple[str, str, ResourceList]]] = defaultdict(list)
+    for uid, resource, object_name, amounts in charge_rows:
+        owner = (known or {}).get(object_name) or owners.named(object_name)
+        charges_of[names_by_uid[uid]].append((resource, owner, parse(amounts)))
+    return [_held(quota, charges_of[quota.name]) for quota in quotas if charges_of[quota.name]]
 
 
-def _held(quota: ResourceQuota, rows: Iterable[tuple[str, str, ResourceList]]) -> Held:
+def _held(quota: ResourceQuota, charge_rows: Iterable[tuple[str, str, ResourceList]]) -> Held:
     sums: dict[tuple[str, str], ResourceList] = {}
-    numbers: dict[tuple[str, str], int] = defaultdict(int)
-    for resource, owner, amounts in rows:
+    number_of: dict[tuple[str, str], int] = defaultdict(int)
+    for resource, owner, amounts in charge_rows:
         key = (resource, owner)
         sums[key] = add(sums.get(key, {}), amounts)
-        numbers[key] += 1
+        number_of[key] += 1
     by = fullest(quota)
-    order = sorted(sums, key=lambda key: (-_nano(sums[key], by), key))
-    holders = [_holder(quota, by, key, sums[key], numbers[key]) for key in order[:SHOWN]]
+    order = sorted(sums, key=lambda key: (-_nano_units(sums[key], by), key))
+    holders = [_holder(quota, by, key, sums[key], number_of[key]) for key in order[:HOLDERS_SHOWN]]
     return Held(quota.name, by, holders, len(order) - len(holders))
 
 
 def _holder(
-    quota: ResourceQuota, by: str, key: tuple[str, str], amounts: ResourceList, number: int
+    quota: ResourceQuota, by: str, owner_key: tuple[str, str], amounts: ResourceList, number: int
 ) -> Holder:
-    resource, name = key
+    resource, owner = owner_key
     # The opening charge of a ledger sums up objects that it has no record of.
     if resource == OPENING_RESOURCE:
-        resource, name = "", "what was there before the ledger began"
-    hard = quota.hard.get(by, ZERO).nano
-    percent = min(100, 100 * _nano(amounts, by) // hard) if hard > 0 else 0
-    return Holder(name or "(no name)", resource, number, to_json(amounts), percent)
+        resource, owner = "", "what was there before the ledger began"
+    hard_nano = quota.hard.get(by, ZERO).nano
+    percent = min(100, 100 * _nano_units(amounts, by) // hard_nano) if hard_nano > 0 else 0
+    return Holder(owner or "(no name)", resource, number, to_json(amounts), percent)
 
 
 def fullest(quota: ResourceQuota) -> str:
     """The bounded resource of which most is used, by its share."""
 
-    def share(name: str) -> tuple[int, str]:
-        hard = quota.hard[name].nano
-        used = _nano(quota.used, name)
+    def negative_share(name: str) -> tuple[int, str]:
+        hard_nano = quota.hard[name].nano
+        used_nano = _nano_units(quota.used, name)
         # Whole numbers: amounts in nano units are too large for exact floats.
-        return (-(10_000 * used // hard) if hard > 0 else 0, name)
+        return (-(10_000 * used_nano // hard_nano) if hard_nano > 0 else 0, name)
 
-    return min(quota.hard, key=share, default="")
+    return min(quota.hard, key=negative_share, default="")
 
 
-def _nano(amounts: ResourceList, name: str) -> int:
-    found: Any = amounts.get(name, ZERO)
-    return found.nano if isinstance(found, Quantity) else 0
+def _nano_units(amounts: ResourceList, resource: str) -> int:
+    amount: Any = amounts.get(resource, ZERO)
+    return amount.nano if isinstance(amount, Quantity) else 0

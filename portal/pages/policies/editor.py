@@ -1,4 +1,4 @@
-"""The policy editor: form, YAML, preview, saving with a reason."""
+"""EditorView of a draft: form, YAML, unsaved draft kept, saved with a reason, conflict, dangers."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class EditorView(PolicyPage):
 
     def may_post(self) -> bool:
         """Those who may not write see the policy without a form."""
-        is_delete = self.request.POST.get("do") == "delete"
-        return self.may("delete" if is_delete else "add" if self.is_new else "change")
+        is_deletion = self.request.POST.get("do") == "delete"
+        return self.may("delete" if is_deletion else "add" if self.is_new else "change")
 
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         """Show the stored policy, or the person's unsaved draft of it."""
@@ -63,23 +63,23 @@ class EditorView(PolicyPage):
             if self.history().exists():
                 return redirect(self.get_context_data()["revisions_address"])
             raise Http404
-        state = self.stored_state()
+        editor_state = self.stored_state()
         if "draft" in request.GET and self.kept_draft is not None:
-            typed = {"shown": state.shown, "yaml": self.kept_draft.text}
-            return self.answer(read_state(self.place, typed, self.current))
-        if self.is_new and state.draft.sheet is not None:
-            state = self._begun(state, request.GET.get("ready", ""))
-        return self.answer(state)
+            kept_fields = {"shown": editor_state.shown, "yaml": self.kept_draft.text}
+            return self.answer(read_state(self.place, kept_fields, self.current))
+        if self.is_new and editor_state.draft.sheet is not None:
+            editor_state = self._begun(editor_state, request.GET.get("ready", ""))
+        return self.answer(editor_state)
 
-    def _begun(self, state: EditorState, ready: str) -> EditorState:
+    def _begun(self, editor_state: EditorState, ready: str) -> EditorState:
         """A new policy begins with one empty line of its first group."""
         if not self.place.kind.groups:
-            return state
-        do = f"ready:{ready}" if ready else f"add:{self.place.kind.groups[0]}"
-        begun = change_lines(self.place, state, do, self.current)
+            return editor_state
+        button = f"ready:{ready}" if ready else f"add:{self.place.kind.groups[0]}"
+        begun = change_lines(self.place, editor_state, button, self.current)
         # Without findings: an empty line that nobody typed yet is no mistake.
-        quiet = Draft(text=begun.draft.text, manifest=self.current, sheet=begun.draft.sheet)
-        return EditorState(draft=quiet, shown=begun.shown)
+        quiet_draft = Draft(text=begun.draft.text, manifest=self.current, sheet=begun.draft.sheet)
+        return EditorState(draft=quiet_draft, shown=begun.shown)
 
     def stored_state(self) -> EditorState:
         """The editor as it opens, with the stored policy."""
@@ -93,29 +93,29 @@ class EditorView(PolicyPage):
 
     def post(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         """Do the button's action; without one, check the draft."""
-        do = request.POST.get("do", "")
-        if do == "delete":
+        button = request.POST.get("do", "")
+        if button == "delete":
             return self._delete()
-        if do == "forget":
+        if button == "forget":
             drop_draft(self.user, self.place)
             return redirect(self.here)
-        state = self.read(request.POST)
-        self._keep(state)
-        if do.partition(":")[0] in {"add", "drop", "ready"}:
-            return self.answer(change_lines(self.place, state, do, self.current))
-        return self._try_to_save(state) if do == "save" else self.answer(state)
+        editor_state = self.read(request.POST)
+        self._keep(editor_state)
+        if button.partition(":")[0] in {"add", "drop", "ready"}:
+            return self.answer(change_lines(self.place, editor_state, button, self.current))
+        return self._try_to_save(editor_state) if button == "save" else self.answer(editor_state)
 
-    def _try_to_save(self, state: EditorState) -> HttpResponse:
+    def _try_to_save(self, editor_state: EditorState) -> HttpResponse:
         """Save a valid draft with a reason, once its author has confirmed its dangers."""
-        if not state.draft.is_fine:
-            return self.answer(state, status=422)
+        if not editor_state.draft.is_fine:
+            return self.answer(editor_state, status=422)
         if not self.reason:
-            return self.answer(state, status=422, form_error=NO_REASON)
-        word = self.namespace_name or self.cluster.name
-        is_confirmed = self.request.POST.get("confirm", "").strip() == word
-        if not is_confirmed and (dangers := self._dangers(state)):
-            return self.answer(state, status=422, dangers=dangers)
-        return self._save(state)
+            return self.answer(editor_state, status=422, form_error=NO_REASON)
+        confirm_word = self.namespace_name or self.cluster.name
+        is_confirmed = self.request.POST.get("confirm", "").strip() == confirm_word
+        if not is_confirmed and (dangers := self._dangers(editor_state)):
+            return self.answer(editor_state, status=422, dangers=dangers)
+        return self._save(editor_state)
 
     @property
     def user(self) -> User:
@@ -126,25 +126,25 @@ class EditorView(PolicyPage):
     @cached_property
     def kept_draft(self) -> KeptDraft | None:
         """The person's unsaved draft, if it differs from the stored policy."""
-        found = kept_draft_of(self.user, self.place) if self.may_post() else None
-        return found if found and found.text != render(self.current) else None
+        kept = kept_draft_of(self.user, self.place) if self.may_post() else None
+        return kept if kept and kept.text != render(self.current) else None
 
-    def _keep(self, state: EditorState) -> None:
+    def _keep(self, editor_state: EditorState) -> None:
         """Keep the draft if it differs from the stored policy."""
-        text = state.draft.text
-        if text.strip() == render(self.current).strip() or len(text) > LONGEST:
+        draft_text = editor_state.draft.text
+        if draft_text.strip() == render(self.current).strip() or len(draft_text) > LONGEST:
             drop_draft(self.user, self.place)
         else:
-            keep_draft(self.user, self.place, text, seen=self.seen)
+            keep_draft(self.user, self.place, draft_text, seen=self.seen)
 
-    def _dangers(self, state: EditorState) -> list[str]:
+    def _dangers(self, editor_state: EditorState) -> list[str]:
         """The running work that saving would stop."""
         before = preview.load(self.place) if self.place.namespace else None
-        manifest = state.draft.manifest
+        manifest = editor_state.draft.manifest
         if before is None or manifest is None:
             return []
-        found = preview.hints(self.place, manifest, before)
-        return danger.dangers_of(self.place, manifest, before, [each.lint for each in found])
+        draft_hints = preview.hints(self.place, manifest, before)
+        return danger.dangers_of(self.place, manifest, before, [hint.lint for hint in draft_hints])
 
     def read(self, data: QueryDict) -> EditorState:
         """The draft that was sent, from the form or the YAML."""
@@ -168,22 +168,22 @@ class EditorView(PolicyPage):
     def _save(self, state: EditorState) -> HttpResponse:
         manifest = state.draft.manifest or {}
         try:
-            saved = self._write(manifest)
+            saved_policy = self._write(manifest)
         except services.StaleRevisionError:
             return self._conflict(state)
         except ValidationError as error:
-            found = tuple(Finding(message=each.messages[0]) for each in findings_of(error))
-            broken = Draft(
-                text=state.draft.text, manifest=manifest, sheet=state.draft.sheet, findings=found
+            findings = tuple(Finding(message=finding.messages[0]) for finding in findings_of(error))
+            refused_draft = Draft(
+                text=state.draft.text, manifest=manifest, sheet=state.draft.sheet, findings=findings
             )
-            return self.answer(EditorState(draft=broken, shown=state.shown), status=422)
+            return self.answer(EditorState(draft=refused_draft, shown=state.shown), status=422)
         drop_draft(self.user, self.place)  # the draft has become the stored version
-        if saved.changed:
+        if saved_policy.changed:
             messages.success(self.request, "Saved. It applies from the next decision on.")
         else:
             messages.info(self.request, "Nothing was changed.")
-        name = (manifest.get("metadata") or {}).get("name", "")
-        return redirect(address_of(replace(self.place, name=name)))
+        policy_name = (manifest.get("metadata") or {}).get("name", "")
+        return redirect(address_of(replace(self.place, name=policy_name)))
 
     def _write(self, manifest: dict[str, Any]) -> services.Saved:
         if self.place.kind is not LIMITED_RESOURCES:
@@ -208,13 +208,13 @@ class EditorView(PolicyPage):
             raise Http404
         if not self.reason:
             return self.answer(self.stored_state(), status=422, form_error=NO_REASON)
-        author: dict[str, Any] = {"user": self.username, "reason": self.reason}
-        author["expected_revision"] = self.seen
+        deletion_author: dict[str, Any] = {"user": self.username, "reason": self.reason}
+        deletion_author["expected_revision"] = self.seen
         try:
             if self.place.kind.is_namespaced:
-                services.delete_policy(policy=self.stored, **author)
+                services.delete_policy(policy=self.stored, **deletion_author)
             else:
-                services.delete_priority_class(priority_class=self.stored, **author)
+                services.delete_priority_class(priority_class=self.stored, **deletion_author)
         except services.StaleRevisionError:
             return self.answer(self.stored_state(), status=409, is_stale=True)
         drop_draft(self.user, self.place)
@@ -223,38 +223,38 @@ class EditorView(PolicyPage):
 
     def _conflict(self, state: EditorState) -> HttpResponse:
         """Another save came first: show both changes and their merge."""
-        seen = self.history().filter(number=self.seen).first()
-        base = seen.after if seen else None
-        mine, theirs = state.draft.manifest or {}, self.read_stored()
-        merged = merge.merge(base, mine, theirs)
-        context = self.get_context_data(
-            base_text=render(base) if base else "",
-            theirs_text=render(theirs) if theirs else "",
+        seen_revision = self.history().filter(number=self.seen).first()
+        base_manifest = seen_revision.after if seen_revision else None
+        my_manifest, their_manifest = state.draft.manifest or {}, self.read_stored()
+        merged_draft = merge.merge(base_manifest, my_manifest, their_manifest)
+        conflict_context = self.get_context_data(
+            base_text=render(base_manifest) if base_manifest else "",
+            theirs_text=render(their_manifest) if their_manifest else "",
             mine_text=state.draft.text,
-            merged_text=render(merged.manifest),
-            conflicts=merged.conflicts,
-            their_changes=diff_in_words.changes(base, theirs),
-            my_changes=diff_in_words.changes(base, mine),
+            merged_text=render(merged_draft.manifest),
+            conflicts=merged_draft.conflicts,
+            their_changes=diff_in_words.changes(base_manifest, their_manifest),
+            my_changes=diff_in_words.changes(base_manifest, my_manifest),
             theirs=self.history().first(),
             reason=self.reason,
         )
         self.template_name = "policies/conflict.html"
-        return self.render_to_response(context, status=409)
+        return self.render_to_response(conflict_context, status=409)
 
-    def answer(self, state: EditorState, *, status: int = 200, **more: Any) -> HttpResponse:
+    def answer(self, state: EditorState, *, status: int = 200, **more_context: Any) -> HttpResponse:
         """The page, or for a script the part that changes."""
-        context = self.get_context_data(**self.outcome(state), **more, state=state)
+        editor_context = self.get_context_data(**self.outcome(state), **more_context, state=state)
         # Without scripts the form is sent as a whole and gets a whole page.
         if self.request.headers.get("HX-Request") != "true":
-            return self.render_to_response(context, status=status)
+            return self.render_to_response(editor_context, status=status)
         self.template_name = "policies/editor/_answer.html"
         # Status 200 even for findings: htmx swaps no other.
-        return self.render_to_response(context)
+        return self.render_to_response(editor_context)
 
     def outcome(self, state: EditorState) -> dict[str, Any]:
         """The context of the draft: findings, changes, warnings, the trial."""
         draft = state.draft
-        found: dict[str, Any] = {
+        draft_context: dict[str, Any] = {
             "draft": draft,
             "kept": kept_parts(self.place, draft),
             "changes": diff_in_words.changes(self.manifest, draft.manifest)
@@ -269,10 +269,10 @@ class EditorView(PolicyPage):
         }
         before = preview.load(self.place) if self.place.namespace else None
         if draft.is_fine and before is not None and draft.manifest is not None:
-            found["hints"] = preview.hints(self.place, draft.manifest, before)
+            draft_context["hints"] = preview.hints(self.place, draft.manifest, before)
         if self.request.POST.get("do") == "try" and draft.manifest is not None:
-            found |= preview.tried(draft.manifest, before, found["pod"])
-        return {**found, "before": before, **form_context(self.place, draft, before)}
+            draft_context |= preview.tried(draft.manifest, before, draft_context["pod"])
+        return {**draft_context, "before": before, **form_context(self.place, draft, before)}
 
 
 class NewPolicyView(EditorView):

@@ -1,4 +1,4 @@
-"""The form of the editor for templates: lines and cells with values and problems."""
+"""FormRows and FormCells of the editor's form, for templates: values, derived, errors, choices."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class FormRow:
         return self.cells[column]
 
 
-COLUMNS: Final = {
+FORM_COLUMNS: Final = {
     limit_range.ROW: ("item", "type", "resource", *limit_range.AMOUNTS),
     forms_quota.HARD: ("resource", "amount"),
     forms_quota.SCOPE: ("entry", "scopeName", "operator", "values"),
@@ -82,52 +82,52 @@ def form_context(place: PolicyPlace, draft: Draft, before: PolicySet | None) -> 
     if sheet is None:
         return {"form": None}
     derived = limit_range.derived(sheet) if place.kind.name == "LimitRange" else {}
-    used = _used(place, before)
+    used = _used_amounts(place, before)
     rows = {group: _rows(group, sheet, draft, {**derived, **used}) for group in place.kind.groups}
-    for row in rows.get(sentences.RULE, []):
-        row.conditions.extend(_children(rows[sentences.IF], "rule", row.number))
-        row.updates.extend(_children(rows[sentences.THEN], "rule", row.number))
-    for row in rows.get("entry", []):
-        row.scopes.extend(_children(rows[forms_quota.SCOPE], "entry", row.number))
-    choices = _choices(place, sheet)
+    for form_row in rows.get(sentences.RULE, []):
+        form_row.conditions.extend(_nested_rows(rows[sentences.IF], "rule", form_row.number))
+        form_row.updates.extend(_nested_rows(rows[sentences.THEN], "rule", form_row.number))
+    for form_row in rows.get("entry", []):
+        form_row.scopes.extend(_nested_rows(rows[forms_quota.SCOPE], "entry", form_row.number))
+    form_choices = _form_choices(place, sheet)
     return {
         "form": rows,
-        **_laid_out(place, draft, before, rows, choices),
+        **_quota_table(place, draft, before, rows, form_choices),
         "fields": {
             name: FormCell(name=name, value=sheet.fields.get(name, ""), errors=_errors(draft, name))
             for name in place.kind.fields
         },
         "derived": derived,
         "modes": MODES.items(),
-        **choices,
+        **form_choices,
     }
 
 
-def _laid_out(
+def _quota_table(
     place: PolicyPlace,
     draft: Draft,
     before: PolicySet | None,
-    rows: Mapping[str, Sequence[FormRow]],
+    form_rows: Mapping[str, Sequence[FormRow]],
     choices: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The quotas of the namespace side by side, and the limits that have no place among them."""
     if place.kind.name != "ResourceQuota" or draft.sheet is None:
         return {}
     # A draft that cannot be read has no table; its limits are shown as a list.
-    found = matrix_of(draft.manifest, draft.sheet, before, choices["priorities"])
-    if found is None:
-        return {"unplaced": rows[forms_quota.HARD]}
-    lines: dict[int | None, FormRow] = {row.number: row for row in rows[forms_quota.HARD]}
+    matrix = matrix_of(draft.manifest, draft.sheet, before, choices["priorities"])
+    if matrix is None:
+        return {"unplaced": form_rows[forms_quota.HARD]}
+    lines: dict[int | None, FormRow] = {row.number: row for row in form_rows[forms_quota.HARD]}
     return {
-        "columns": list(found.resources),
+        "columns": list(matrix.resources),
         "bands": [
-            (band, [(spot, lines.get(spot.line)) for spot in band.spots]) for band in found.bands
+            (band, [(spot, lines.get(spot.line)) for spot in band.spots]) for band in matrix.bands
         ],
-        "unplaced": [row for row in rows[forms_quota.HARD] if row.number not in found.lines],
+        "unplaced": [row for row in form_rows[forms_quota.HARD] if row.number not in matrix.lines],
     }
 
 
-def _choices(place: PolicyPlace, sheet: Sheet) -> dict[str, Any]:
+def _form_choices(place: PolicyPlace, sheet: Sheet) -> dict[str, Any]:
     """The choices that the form offers."""
     if place.kind.name == "LimitRange":
         return {"types": limit_range.TYPES, "resources": (*CONTAINER_RESOURCES, "storage")}
@@ -156,13 +156,13 @@ def _priorities(place: PolicyPlace) -> list[str]:
     return list(found.values_list("name", flat=True))
 
 
-def _used(place: PolicyPlace, before: PolicySet | None) -> dict[str, str]:
+def _used_amounts(place: PolicyPlace, before: PolicySet | None) -> dict[str, str]:
     """How much of each resource the stored quota has used."""
     if place.kind.name != "ResourceQuota":
         return {}
     quotas_here = before.resource_quotas if before else ()
-    mine = next((quota for quota in quotas_here if quota.name == place.name), None)
-    return {name: str(amount) for name, amount in mine.used.items()} if mine else {}
+    stored_quota = next((quota for quota in quotas_here if quota.name == place.name), None)
+    return {name: str(amount) for name, amount in stored_quota.used.items()} if stored_quota else {}
 
 
 def _rows(group: str, sheet: Sheet, draft: Draft, filled: dict[str, str]) -> list[FormRow]:
@@ -180,7 +180,7 @@ def _rows(group: str, sheet: Sheet, draft: Draft, filled: dict[str, str]) -> lis
                     derived=filled.get(name, ""),
                     errors=_errors(draft, name),
                 )
-                for column in COLUMNS[group]
+                for column in FORM_COLUMNS[group]
             },
         )
         for number, line in enumerate(sheet.of(group))
@@ -191,5 +191,5 @@ def _errors(draft: Draft, cell: str) -> tuple[str, ...]:
     return tuple(finding.message for finding in draft.findings if finding.cell == cell)
 
 
-def _children(rows: Iterable[FormRow], column: str, number: int) -> list[FormRow]:
-    return [row for row in rows if row[column].value == str(number)]
+def _nested_rows(nested_rows: Iterable[FormRow], column: str, number: int) -> list[FormRow]:
+    return [nested_row for nested_row in nested_rows if nested_row[column].value == str(number)]

@@ -1,4 +1,4 @@
-"""The import page: paste or upload policies, preview, save all or none."""
+"""ImportView: many policies pasted or uploaded, a Plan of bulk_import shown, all saved or none."""
 
 from __future__ import annotations
 
@@ -73,47 +73,47 @@ class ImportView(ClusterPage):
 
     def post(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         """Show the plan; with ``save``, carry it out."""
-        text = self._text()
-        if text is None:
-            return self._answer("", None, status=422, form_error=NOT_TEXT)
-        namespace = request.POST.get("namespace", "").strip()[:63] or DEFAULT_NAMESPACE
+        import_text = self._import_text()
+        if import_text is None:
+            return self._show_plan("", None, status=422, form_error=NOT_TEXT)
+        default_namespace = request.POST.get("namespace", "").strip()[:63] or DEFAULT_NAMESPACE
         if self.creates and not self.may_make_namespaces:
             raise PermissionDenied
         try:
-            bundle = bulk_import.read(text, namespace=namespace)
-            plan = bulk_import.plan(
-                self.cluster, bundle, sees=self._sees, create_namespaces=self.creates
+            bundle = bulk_import.read(import_text, namespace=default_namespace)
+            import_plan = bulk_import.plan(
+                self.cluster, bundle, sees=self._sees_planned, create_namespaces=self.creates
             )
         except ManifestError as error:
-            broken = bulk_import.Plan(problems=tuple(error.problems))
-            return self._answer(text, broken, status=422)
+            broken_plan = bulk_import.Plan(problems=tuple(error.problems))
+            return self._show_plan(import_text, broken_plan, status=422)
         if request.POST.get("do") != "save":
-            return self._answer(text, plan, status=200)
-        return self._save(text, bundle, plan)
+            return self._show_plan(import_text, import_plan, status=200)
+        return self._save(import_text, bundle, import_plan)
 
-    def _save(self, text: str, bundle: Bundle, plan: Plan) -> HttpResponse:
+    def _save(self, import_text: str, bundle: Bundle, import_plan: Plan) -> HttpResponse:
         # All or nothing: the transaction saves no part of a text.
-        if not all(self._may_write(each) for each in plan.objects):
+        if not all(self._may_write(planned) for planned in import_plan.objects):
             raise PermissionDenied
         if not (reason := self.request.POST.get("reason", "").strip()[:1000]):
-            return self._answer(text, plan, status=422, form_error=NO_REASON)
+            return self._show_plan(import_text, import_plan, status=422, form_error=NO_REASON)
         # The text was previewed against a state that another save has changed since.
-        if plan.seen != self.request.POST.get("seen", ""):
-            return self._answer(text, plan, status=409, form_error=OVERTAKEN)
-        dangers, word = bulk_import.dangers_of(self.cluster, plan)
+        if import_plan.seen != self.request.POST.get("seen", ""):
+            return self._show_plan(import_text, import_plan, status=409, form_error=OVERTAKEN)
+        dangers, word = bulk_import.dangers_of(self.cluster, import_plan)
         if dangers and self.request.POST.get("confirm", "").strip() != word:
-            return self._answer(text, plan, status=422, dangers=dangers, word=word)
+            return self._show_plan(import_text, import_plan, status=422, dangers=dangers, word=word)
         try:
-            bulk_import.save(self.cluster, bundle, plan, author=(self.username, reason))
+            bulk_import.save(self.cluster, bundle, import_plan, author=(self.username, reason))
         except bulk_import.OvertakenError:
-            return self._answer(text, plan, status=409, form_error=OVERTAKEN)
-        number = sum(each.verb != "unchanged" for each in plan.objects)
+            return self._show_plan(import_text, import_plan, status=409, form_error=OVERTAKEN)
+        written = sum(planned.verb != "unchanged" for planned in import_plan.objects)
         messages.success(
-            self.request, f"{number} of {counted(len(plan.objects), 'objects')} written."
+            self.request, f"{written} of {counted(len(import_plan.objects), 'objects')} written."
         )
         return redirect("policy-list", self.cluster.name)
 
-    def _text(self) -> str | None:
+    def _import_text(self) -> str | None:
         """What was pasted, or the file in its place; None for a file that is no text."""
         upload = self.request.FILES.get("file")
         if upload is None:
@@ -123,37 +123,37 @@ class ImportView(ClusterPage):
         except UnicodeDecodeError:
             return None
 
-    def _may_write(self, each: Planned) -> bool:
+    def _may_write(self, planned: Planned) -> bool:
         """Whether the signed-in person may write the object; nobody may write a hidden one."""
-        if each.is_hidden:
+        if planned.is_hidden:
             return False
-        if each.verb == "unchanged":
+        if planned.verb == "unchanged":
             return True
-        action = "change" if each.before else "add"
+        action = "change" if planned.before else "add"
         return roles.may(
             self.request.user,
-            roles.writing(each.kind, action),
+            roles.writing(planned.kind, action),
             cluster=self.cluster.name,
-            namespace=each.namespace,
+            namespace=planned.namespace,
         )
 
-    def _answer(self, text: str, plan: Plan | None, *, status: int, **more: Any) -> HttpResponse:
+    def _show_plan(self, text: str, plan: Plan | None, *, status: int, **more: Any) -> HttpResponse:
         objects = [
-            {"planned": each, "may_write": self._may_write(each)}
-            for each in (plan.objects if plan else ())
+            {"planned": planned, "may_write": self._may_write(planned)}
+            for planned in (plan.objects if plan else ())
         ]
         context = self.get_context_data(
             text=text,
             plan=plan,
             objects=objects,
-            may_save=bool(objects) and all(each["may_write"] for each in objects),
+            may_save=bool(objects) and all(planned["may_write"] for planned in objects),
             namespace=self.request.POST.get("namespace", ""),
             reason=self.request.POST.get("reason", ""),
             **more,
         )
         return self.render_to_response(context, status=status)
 
-    def _sees(self, kind: str, namespace: str, name: str) -> bool:
+    def _sees_planned(self, kind: str, namespace: str, name: str) -> bool:
         """Whether the signed-in person may know of an object, stored or not."""
-        place = name if kind == "Namespace" else namespace or None
-        return roles.sees(self.request.user, self.cluster.name, place)
+        seen_place = name if kind == "Namespace" else namespace or None
+        return roles.sees(self.request.user, self.cluster.name, seen_place)

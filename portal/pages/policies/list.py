@@ -1,4 +1,4 @@
-"""The page that lists the policies of a cluster."""
+"""PolicyListView: policies of all kinds in one UNION, filtered by namespace, kind, mode, words."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 ON_A_PAGE: Final = 50
 NAMES_OFFERED: Final = 1000
-_COLUMNS: Final = ("kind_name", "namespace_text", "name", "mode", "revision", "updated")
-_MODELS: Final = (LimitRange, MetadataPolicy, ResourceQuota)
-LONGEST: Final = 253
+_UNION_COLUMNS: Final = ("kind_name", "namespace_text", "name", "mode", "revision", "updated")
+_POLICY_MODELS: Final = (LimitRange, MetadataPolicy, ResourceQuota)
+LONGEST_FILTER: Final = 253
 
 
 class PolicyListView(ClusterPage):
@@ -44,7 +44,7 @@ class PolicyListView(ClusterPage):
         """The requested page, the filters, and the kinds that may be created here."""
         user, cluster = self.request.user, self.cluster
         asked = {
-            name: self.request.GET.get(name, "").replace("\0", "")[:LONGEST]
+            name: self.request.GET.get(name, "").replace("\0", "")[:LONGEST_FILTER]
             for name in ("namespace", "kind", "mode", "words")
         }
         pages = Paginator(self.matching(asked), ON_A_PAGE)
@@ -73,75 +73,75 @@ class PolicyListView(ClusterPage):
 
     def matching(self, asked: dict[str, str]) -> Any:
         """The policies that match, as one query over all kinds."""
-        found = [
-            self._narrowed(model.objects.filter(namespace__cluster=self.cluster), asked)
-            for model in _MODELS
+        kind_queries = [
+            self._narrowed_query(model.objects.filter(namespace__cluster=self.cluster), asked)
+            for model in _POLICY_MODELS
             if asked["kind"] in ("", model.kind)
         ]
         # Priority classes have neither a namespace nor a mode to match.
         if asked["kind"] in ("", PRIORITY_CLASS.name) and not (asked["namespace"] or asked["mode"]):
-            found.append(self._priorities(asked))
-        if not found:
+            kind_queries.append(self._priority_query(asked))
+        if not kind_queries:
             return LimitRange.objects.none()
-        first, *others = found
+        first_query, *other_queries = kind_queries
         # UNION ALL: rows of different kinds are never equal, and UNION would sort them to see.
-        together = first.union(*others, all=True) if others else first
-        return together.order_by("namespace_text", "name", "kind_name")
+        union = first_query.union(*other_queries, all=True) if other_queries else first_query
+        return union.order_by("namespace_text", "name", "kind_name")
 
-    def _narrowed(self, queryset: QuerySet[Any], asked: dict[str, str]) -> Any:
-        visible = roles.visible(
+    def _narrowed_query(self, queryset: QuerySet[Any], asked: dict[str, str]) -> Any:
+        seen = roles.visible(
             queryset,
             self.request.user,
             cluster="namespace__cluster__name",
             namespace="namespace__name",
         )
         if asked["namespace"]:
-            visible = visible.filter(namespace__name=asked["namespace"])
+            seen = seen.filter(namespace__name=asked["namespace"])
         if asked["mode"]:
-            visible = visible.filter(enforcement=asked["mode"])
+            seen = seen.filter(enforcement=asked["mode"])
         if asked["words"]:
-            visible = visible.filter(name__icontains=asked["words"])
-        kind = Value(queryset.model.kind, output_field=CharField())
-        columns = {"kind_name": kind, "namespace_text": F("namespace__name")}
+            seen = seen.filter(name__icontains=asked["words"])
+        kind_column = Value(queryset.model.kind, output_field=CharField())
+        columns = {"kind_name": kind_column, "namespace_text": F("namespace__name")}
         # Without an order: SQLite allows none in the parts of a UNION.
-        return visible.order_by().annotate(**columns, mode=F("enforcement")).values(*_COLUMNS)
+        return seen.order_by().annotate(**columns, mode=F("enforcement")).values(*_UNION_COLUMNS)
 
-    def _priorities(self, asked: dict[str, str]) -> Any:
-        found = roles.visible(
+    def _priority_query(self, asked: dict[str, str]) -> Any:
+        classes = roles.visible(
             PriorityClass.objects.filter(cluster=self.cluster),
             self.request.user,
             cluster="cluster__name",
             namespace=None,
         )
         if asked["words"]:
-            found = found.filter(name__icontains=asked["words"])
-        texts = {
+            classes = classes.filter(name__icontains=asked["words"])
+        text_columns = {
             name: Value(text, output_field=CharField())
             for name, text in (("kind_name", "PriorityClass"), ("namespace_text", ""), ("mode", ""))
         }
-        return found.order_by().annotate(**texts).values(*_COLUMNS)
+        return classes.order_by().annotate(**text_columns).values(*_UNION_COLUMNS)
 
     def lines(self, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows with their addresses and the author of each last change."""
-        found = list(rows)
+        policy_rows = list(rows)
         # One query for the whole page. It matches more pairs than the rows are; the key decides.
         revisions = PolicyRevision.objects.filter(
             cluster=self.cluster.name,
-            kind__in={row["kind_name"] for row in found},
-            namespace__in={row["namespace_text"] for row in found},
-            name__in={row["name"] for row in found},
-            number__in={row["revision"] for row in found},
+            kind__in={row["kind_name"] for row in policy_rows},
+            namespace__in={row["namespace_text"] for row in policy_rows},
+            name__in={row["name"] for row in policy_rows},
+            number__in={row["revision"] for row in policy_rows},
         )
-        columns = revisions.values_list("kind", "namespace", "name", "number", "user")
-        authors = {tuple(names): user for *names, user in columns}
-        for row in found:
-            names = (row["kind_name"], row["namespace_text"], row["name"], row["revision"])
-            row["user"] = authors.get(names, "")
-            row["address"] = _address(self.cluster.name, row)
-        return found
+        revision_columns = revisions.values_list("kind", "namespace", "name", "number", "user")
+        authors = {tuple(revision_key): user for *revision_key, user in revision_columns}
+        for row in policy_rows:
+            revision_key = (row["kind_name"], row["namespace_text"], row["name"], row["revision"])
+            row["user"] = authors.get(revision_key, "")
+            row["address"] = _row_address(self.cluster.name, row)
+        return policy_rows
 
 
-def _address(cluster: str, row: dict[str, Any]) -> str:
+def _row_address(cluster: str, row: dict[str, Any]) -> str:
     kind = BY_NAME[row["kind_name"]]
-    names = names_of(kind, cluster=cluster, namespace=row["namespace_text"], name=row["name"])
-    return reverse(route_of(kind), kwargs=names)
+    route_names = names_of(kind, cluster=cluster, namespace=row["namespace_text"], name=row["name"])
+    return reverse(route_of(kind), kwargs=route_names)

@@ -1,4 +1,4 @@
-"""The view that pages about one policy derive from: its place, permissions and addresses."""
+"""PolicyPage, the base view about one policy: PolicyPlace, stored manifest, permissions, routes."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ class PolicyPage(PortalPage):
 
     def find(self, names: dict[str, Any]) -> None:
         """Find the policy's place; the names come from the address."""
-        kind, namespace = BY_PLURAL.get(names.get("plural", "")), names.get("namespace")
-        if kind is None or kind.is_namespaced is (namespace is None):
+        editable_kind, namespace = BY_PLURAL.get(names.get("plural", "")), names.get("namespace")
+        if editable_kind is None or editable_kind.is_namespaced is (namespace is None):
             raise Http404
         if not roles.sees(self.request.user, names["cluster"], namespace):
             raise Http404
         self.cluster = find_cluster(names["cluster"])
-        owner = None
-        if kind.is_namespaced:
-            owner = get_object_or_404(Namespace, cluster=self.cluster, name=namespace)
-            owner.cluster = self.cluster  # saves the query that the foreign key would make
+        home = None
+        if editable_kind.is_namespaced:
+            home = get_object_or_404(Namespace, cluster=self.cluster, name=namespace)
+            home.cluster = self.cluster  # saves the query that the foreign key would make
         self.place = PolicyPlace(
-            kind=kind, cluster=self.cluster, namespace=owner, name=names.get("name", "")
+            kind=editable_kind, cluster=self.cluster, namespace=home, name=names.get("name", "")
         )
         self.manifest = self.read_stored()
 
     def read_stored(self) -> dict[str, Any] | None:
         """The stored manifest; None where there is none."""
         if self.place.kind is LIMITED_RESOURCES:
-            rows = LimitedResource.objects.filter(cluster=self.cluster)
+            limited_rows = LimitedResource.objects.filter(cluster=self.cluster)
             self.stored = None
-            blank = self.place.kind.blank()
-            return {**blank, "limitedResources": [row.to_manifest() for row in rows]}
+            blank_one = self.place.kind.blank()
+            return {**blank_one, "limitedResources": [row.to_manifest() for row in limited_rows]}
         self.stored = self.place.find()
-        found: dict[str, Any] | None = self.stored.to_manifest() if self.stored else None
-        return found
+        stored_manifest: dict[str, Any] | None = self.stored.to_manifest() if self.stored else None
+        return stored_manifest
 
     @property
     def revision(self) -> int:
@@ -66,10 +66,10 @@ class PolicyPage(PortalPage):
         """All its revisions, newest first."""
         kind = self.place.kind
         name = "limitedResources" if kind is LIMITED_RESOURCES else self.place.name
-        found = PolicyRevision.objects.of(
+        revisions = PolicyRevision.objects.of(
             cluster=self.cluster.name, kind=kind.name, name=name, namespace=self.namespace_name
         )
-        return found.order_by("-number")
+        return revisions.order_by("-number")
 
     @property
     def namespace_name(self) -> str:
@@ -95,7 +95,7 @@ class PolicyPage(PortalPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The policy's place, addresses and permissions."""
         kind = self.place.kind
-        given = {
+        place_context = {
             "cluster": self.cluster,
             "sees_cluster": roles.sees(self.request.user, self.cluster.name, ""),
             "kind": kind,
@@ -107,16 +107,16 @@ class PolicyPage(PortalPage):
             "address": address_of(self.place),
             "revisions_address": revisions_address(self.place),
         }
-        more = {name: value for name, value in kwargs.items() if name not in self.kwargs}
-        return super().get_context_data(**{**given, **more})
+        view_context = {name: value for name, value in kwargs.items() if name not in self.kwargs}
+        return super().get_context_data(**{**place_context, **view_context})
 
 
 def names_of(kind: EditableKind, *, cluster: str, namespace: str, name: str) -> dict[str, str]:
     """The arguments of a policy's routes."""
-    names = {"cluster": cluster}
+    route_names = {"cluster": cluster}
     if kind.is_namespaced:
-        names |= {"namespace": namespace, "plural": kind.plural}
-    return names if kind.is_configuration else {**names, "name": name}
+        route_names |= {"namespace": namespace, "plural": kind.plural}
+    return route_names if kind.is_configuration else {**route_names, "name": name}
 
 
 def route_of(kind: EditableKind) -> str:
@@ -128,19 +128,19 @@ def route_of(kind: EditableKind) -> str:
 
 def address_of(place: PolicyPlace) -> str:
     """The page of a policy; empty for one without a name."""
-    return _address(place, "")
+    return _policy_address(place, "")
 
 
 def revisions_address(place: PolicyPlace) -> str:
     """The page of a policy's revisions; empty for one without a name."""
-    return _address(place, "-revisions")
+    return _policy_address(place, "-revisions")
 
 
-def _address(place: PolicyPlace, page: str) -> str:
-    kind = place.kind
-    if not place.name and not kind.is_configuration:
+def _policy_address(place: PolicyPlace, route_suffix: str) -> str:
+    policy_kind = place.kind
+    if not place.name and not policy_kind.is_configuration:
         return ""
-    names = names_of(
-        kind, cluster=place.cluster.name, namespace=place.namespace_name, name=place.name
+    route_names = names_of(
+        policy_kind, cluster=place.cluster.name, namespace=place.namespace_name, name=place.name
     )
-    return reverse(f"{route_of(kind)}{page}", kwargs=names)
+    return reverse(f"{route_of(policy_kind)}{route_suffix}", kwargs=route_names)

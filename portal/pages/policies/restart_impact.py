@@ -1,4 +1,4 @@
-"""The editor's preview of restarts: running pods that a draft would refuse if recreated."""
+"""RestartsView of the editor: running pods that a draft would refuse if recreated, by owner."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from policies.drafts.draft import PolicyPlace
     from portal.pages.policies.state import EditorState
 
-SHOWN: Final = 5
+PODS_SHOWN: Final = 5
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class RestartRow:
     @property
     def shown(self) -> Sequence[AdmittedPod]:
         """The first of them, to be named."""
-        return self.pods[:SHOWN]
+        return self.pods[:PODS_SHOWN]
 
     @property
     def others(self) -> int:
@@ -77,23 +77,23 @@ class Restarts:
 def restarts_of(running: RunningPods, *, before: PolicySet, after: PolicySet) -> Restarts:
     """Evaluate each running pod as if recreated; raises DecodeError."""
     # By identity: pods of equal values are different pods.
-    found = {id(each.pod): each for each in running.pods}
-    refused = refused_restarts([each.pod for each in running.pods], before=before, after=after)
-    rows: dict[tuple[object, ...], RestartRow] = {}
-    for each in refused:
-        pod = found[id(each.pod)]
+    pods_by_id = {id(each.pod): each for each in running.pods}
+    refused_pods = refused_restarts([each.pod for each in running.pods], before=before, after=after)
+    by_reason: dict[tuple[object, ...], RestartRow] = {}
+    for each in refused_pods:
+        running_pod = pods_by_id[id(each.pod)]
         # A Deployment and not its ReplicaSet, as everywhere.
-        owner = owners.of_reference(pod.owner, pod.pod.stands.get("metadata") or {})
-        messages = tuple(violation.message for violation in each.refusals)
-        key = (owner.kind, owner.name or pod.pod.name, messages, each.is_so_today)
+        owner = owners.of_reference(running_pod.owner, running_pod.pod.stands.get("metadata") or {})
+        reasons = tuple(violation.message for violation in each.refusals)
+        row_key = (owner.kind, owner.name or running_pod.pod.name, reasons, each.is_so_today)
         row = RestartRow(
             kind=owner.kind,
             owner=owner.name,
             refusals=each.refusals,
             is_so_today=each.is_so_today,
         )
-        rows.setdefault(key, row).pods.append(pod)
-    order = sorted(rows.values(), key=lambda row: (row.is_so_today, -len(row.pods), row.owner))
+        by_reason.setdefault(row_key, row).pods.append(running_pod)
+    order = sorted(by_reason.values(), key=lambda row: (row.is_so_today, -len(row.pods), row.owner))
     return Restarts(running=running, rows=order)
 
 
@@ -115,16 +115,16 @@ class RestartsView(EditorView):
         """Answer with the preview, whatever the button."""
         return self.answer(self.read(request.POST))
 
-    def outcome(self, state: EditorState) -> dict[str, Any]:
+    def outcome(self, editor_state: EditorState) -> dict[str, Any]:
         """The editor's context with the pods that would be refused."""
-        found = super().outcome(state)
-        if state.draft.manifest is None:
+        found = super().outcome(editor_state)
+        if editor_state.draft.manifest is None:
             return {**found, "restarts_error": "The YAML cannot be read yet: correct it first."}
         before = found["before"]
         try:
-            after = with_unsaved(before, [state.draft.manifest], as_enforced=True)
-            running = running_in(self.cluster, self.namespace_name)
-            restarts = restarts_of(running, before=before, after=after)
+            policies_after = with_unsaved(before, [editor_state.draft.manifest], as_enforced=True)
+            running_pods = running_in(self.cluster, self.namespace_name)
+            restarts = restarts_of(running_pods, before=before, after=policies_after)
         except DecodeError as error:
             return {**found, "restarts_error": str(error)}
         return {**found, "restarts": restarts, "restarts_most": MOST}
@@ -142,15 +142,15 @@ def refused_running(
     """A warning if more than GATEHOUSE_CONFIRM_REFUSED_PERCENT of them would be refused."""
     if place.namespace is None:
         return ()
-    running = running_in(place.cluster, place.namespace.name)
+    pods_now = running_in(place.cluster, place.namespace.name)
     try:
-        after = with_unsaved(before, [manifest])
-        newly = restarts_of(running, before=before, after=after).newly
+        policies_after = with_unsaved(before, [manifest])
+        newly_refused = restarts_of(pods_now, before=before, after=policies_after).newly
     except DecodeError:
         return ()
-    if newly * 100 <= settings.GATEHOUSE_CONFIRM_REFUSED_PERCENT * len(running.pods):
+    if newly_refused * 100 <= settings.GATEHOUSE_CONFIRM_REFUSED_PERCENT * len(pods_now.pods):
         return ()
-    return (f"{newly} of {len(running.pods)} running pods would be refused if recreated",)
+    return (f"{newly_refused} of {len(pods_now.pods)} running pods would be refused if recreated",)
 
 
 danger.sources.append(refused_running)

@@ -1,4 +1,4 @@
-"""The state of the editor as the browser sends it: text, form, and which of them was edited."""
+"""EditorState, read from what the browser sent: YAML or form edited, torn; lines added, dropped."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from policies.drafts.draft import PolicyPlace
     from policies.drafts.forms.sheets import Built, Line, Sheet
 
-BOTH: Final = "Both the form and the YAML were changed. Choose which of them counts."
-BLANK: Final[Mapping[str, Line]] = {
+BOTH_CHANGED: Final = "Both the form and the YAML were changed. Choose which of them counts."
+BLANK_LINES: Final[Mapping[str, Line]] = {
     "row": {"type": "Container"},
     "hard": {},
     "scope": {},
@@ -47,76 +47,76 @@ def read_state(
     place: PolicyPlace, data: Mapping[str, str], current: Mapping[str, Any]
 ) -> EditorState:
     """Find out which side was edited since both agreed, and read that one."""
-    shown, text = _lines(data.get("shown", "")), _lines(data.get("yaml", ""))
+    shown_text, yaml_text = _unix_lines(data.get("shown", "")), _unix_lines(data.get("yaml", ""))
     # The text both sides last agreed on, sent along: the server keeps no state of an editor.
-    base = draft_of_text(place, shown, is_checked=False).manifest or current
+    base_manifest = draft_of_text(place, shown_text, is_checked=False).manifest or current
     kind = place.kind
     sheet = read_sheet(data, fields=kind.fields, groups=kind.groups) if data.get("form") else None
-    built = kind.build(sheet, base) if sheet else None
-    form_edited = built is not None and (built.manifest != base or bool(built.problems))
-    yaml_edited = text.strip() != shown.strip()
-    take = data.get("do", "")
-    if take == "take-form" and sheet is not None:
+    built = kind.build(sheet, base_manifest) if sheet else None
+    form_edited = built is not None and (built.manifest != base_manifest or bool(built.problems))
+    yaml_edited = yaml_text.strip() != shown_text.strip()
+    side_taken = data.get("do", "")
+    if side_taken == "take-form" and sheet is not None:
         yaml_edited = False
-    is_torn = _is_typed(built, base) and yaml_edited and take != "take-yaml"
+    is_torn = _is_typed(built, base_manifest) and yaml_edited and side_taken != "take-yaml"
     if yaml_edited or sheet is None:
-        return _of_text(draft_of_text(place, text), sheet, shown, is_torn=is_torn)
+        return _state_of_text(draft_of_text(place, yaml_text), sheet, shown_text, is_torn=is_torn)
     if form_edited:
-        draft = draft_of_sheet(place, sheet, base)
-        return EditorState(draft=draft, shown=draft.text)
-    draft = replace(draft_of_text(place, shown), sheet=sheet)
-    return EditorState(draft=draft, shown=shown)
+        sent_draft = draft_of_sheet(place, sheet, base_manifest)
+        return EditorState(draft=sent_draft, shown=sent_draft.text)
+    sent_draft = replace(draft_of_text(place, shown_text), sheet=sheet)
+    return EditorState(draft=sent_draft, shown=shown_text)
 
 
-def _is_typed(built: Built | None, base: Mapping[str, Any]) -> bool:
+def _is_typed(built: Built | None, base_manifest: Mapping[str, Any]) -> bool:
     """Whether somebody edited the form: a missing tick alone is no edit."""
     if built is None:
         return False
     others = [message for _, message in built.problems if message != metadata_rules.NO_CONDITION]
-    return built.manifest != base or bool(others)
+    return built.manifest != base_manifest or bool(others)
 
 
-def _of_text(draft: Draft, sheet: Sheet | None, shown: str, *, is_torn: bool) -> EditorState:
+def _state_of_text(draft: Draft, sheet: Sheet | None, shown: str, *, is_torn: bool) -> EditorState:
     """The YAML counts; where it cannot be read, or both count, the form stays as it was sent."""
     if is_torn:
-        finding = Finding(message=BOTH)
-        torn = replace(draft, sheet=sheet, findings=(finding, *draft.findings))
-        return EditorState(draft=torn, shown=shown, yaml_edited=True, is_torn=True)
+        torn_finding = Finding(message=BOTH_CHANGED)
+        torn_draft = replace(draft, sheet=sheet, findings=(torn_finding, *draft.findings))
+        return EditorState(draft=torn_draft, shown=shown, yaml_edited=True, is_torn=True)
     if draft.manifest is None:
         return EditorState(draft=replace(draft, sheet=sheet), shown=shown, yaml_edited=True)
     return EditorState(draft=draft, shown=draft.text, yaml_edited=True)
 
 
 def change_lines(
-    place: PolicyPlace, state: EditorState, do: str, base: Mapping[str, Any]
+    place: PolicyPlace, state: EditorState, button: str, base: Mapping[str, Any]
 ) -> EditorState:
     """Add or remove a line for a button such as ``add:if:2``, ``drop:row:3``, ``ready:require``."""
     sheet = state.draft.sheet
     if sheet is None or state.is_torn:
         return state
-    verb, _, rest = do.partition(":")
-    group, _, number = rest.partition(":")
-    changed = _changed(sheet, verb, group, number)
-    draft = draft_of_sheet(place, changed, state.draft.manifest or base)
-    return EditorState(draft=draft, shown=draft.text, yaml_edited=True)
+    button_verb, _, button_rest = button.partition(":")
+    line_group, _, line_number = button_rest.partition(":")
+    changed_sheet = _changed_sheet(sheet, button_verb, line_group, line_number)
+    changed_draft = draft_of_sheet(place, changed_sheet, state.draft.manifest or base)
+    return EditorState(draft=changed_draft, shown=changed_draft.text, yaml_edited=True)
 
 
-def _changed(sheet: Sheet, verb: str, group: str, number: str) -> Sheet:
-    if verb == "ready":
-        return metadata_rules.with_ready(sheet, group)
-    if verb == "drop" and number.isdecimal():
-        return without_line(sheet, group, int(number))
-    if group not in BLANK:
+def _changed_sheet(sheet: Sheet, button_verb: str, line_group: str, number: str) -> Sheet:
+    if button_verb == "ready":
+        return metadata_rules.with_ready(sheet, line_group)
+    if button_verb == "drop" and number.isdecimal():
+        return without_line(sheet, line_group, int(number))
+    if line_group not in BLANK_LINES:
         return sheet
-    parent = {_PARENTS[group]: number} if number.isdecimal() and group in _PARENTS else {}
-    named = {"resource": number} if group == "hard" and number else {}
-    more = with_line(sheet, group, {**BLANK[group], **parent, **named})
-    if group == "rule":
-        place = str(len(more.of("rule")) - 1)
-        return with_line(more, "if", {**BLANK["if"], "rule": place})
-    return more
+    parent = {_PARENTS[line_group]: number} if number.isdecimal() and line_group in _PARENTS else {}
+    resource_column = {"resource": number} if line_group == "hard" and number else {}
+    longer = with_line(sheet, line_group, {**BLANK_LINES[line_group], **parent, **resource_column})
+    if line_group == "rule":
+        rule_number = str(len(longer.of("rule")) - 1)
+        return with_line(longer, "if", {**BLANK_LINES["if"], "rule": rule_number})
+    return longer
 
 
-def _lines(text: str) -> str:
+def _unix_lines(text: str) -> str:
     # Browsers send CRLF for every line break of a textarea.
     return text.replace("\r\n", "\n")

@@ -1,4 +1,4 @@
-"""The quota board: namespaces by priority classes, the fullest resource in each cell."""
+"""QuotaBoardView: BoardNamespaces in rows, priority classes in columns, worst Levels in cells."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from policies.snapshot import ClusterPolicies
 
 PAGE_SIZE: Final = 25
-COLUMNS: Final = 8
+CLASS_COLUMNS: Final = 8
 """Priority classes that have a column; choosing a cluster shows its own."""
 
 
@@ -87,42 +87,40 @@ class QuotaBoardView(PortalPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of rows; a fixed number of queries for any number of namespaces."""
-        query = self.request.GET
-        cluster, only = query.get("cluster", ""), query.get("needs") == "attention"
+        board_query = self.request.GET
+        cluster_name, only = board_query.get("cluster", ""), board_query.get("needs") == "attention"
         user = self.request.user
         clusters = {
-            name: found
-            for name, found in snapshot.refresh().clusters.items()
+            name: cluster_policies
+            for name, cluster_policies in snapshot.refresh().clusters.items()
             if roles.sees(user, name)
         }
-        chosen = {cluster: clusters[cluster]} if cluster in clusters else clusters
-        search = query.get("q", "").replace("\0", "").strip()
-        places = sorted(
+        on_board = {cluster_name: clusters[cluster_name]} if cluster_name in clusters else clusters
+        search = board_query.get("q", "").replace("\0", "").strip()
+        board = sorted(
             (
-                each
-                for each in places_of(chosen)
-                if search in each.namespace and roles.sees(user, each.cluster, each.namespace)
+                ns
+                for ns in places_of(on_board)
+                if search in ns.namespace and roles.sees(user, ns.cluster, ns.namespace)
             ),
-            key=lambda each: (each.namespace, each.cluster),
+            key=lambda ns: (ns.namespace, ns.cluster),
         )
-        attention = [each for each in places if each.worst.needs_attention]
-        shown = (
-            sorted(attention, key=lambda each: each.worst.rank, reverse=True) if only else places
-        )
-        page = Paginator(shown, PAGE_SIZE).get_page(query.get("page"))
-        columns, left_out = columns_of(list(chosen), places)
+        needy = [ns for ns in board if ns.worst.needs_attention]
+        shown = sorted(needy, key=lambda ns: ns.worst.rank, reverse=True) if only else board
+        page = Paginator(shown, PAGE_SIZE).get_page(board_query.get("page"))
+        class_columns, left_out = columns_of(list(on_board), board)
         return super().get_context_data(
             **kwargs,
-            rows=[row_of(each, columns) for each in page],
-            columns=[(column, title_of(column)) for column in columns],
+            rows=[row_of(ns, class_columns) for ns in page],
+            columns=[(column, title_of(column)) for column in class_columns],
             left_out=left_out,
             page=page,
-            total=len(places),
-            attention=len(attention),
+            total=len(board),
+            attention=len(needy),
             near=NEAR,
             only=only,
             search=search,
-            cluster=cluster if cluster in clusters else "",
+            cluster=cluster_name if cluster_name in clusters else "",
             clusters=sorted(clusters),
         )
 
@@ -131,8 +129,8 @@ def places_of(clusters: Mapping[str, ClusterPolicies]) -> Iterator[BoardNamespac
     """Every namespace with a quota that bounds anything, in no order; one query."""
     keys = [each.id for each in clusters.values()]
     # As text, which serves as a cache key; it is decoded only when it has changed.
-    rows = QuotaUsage.objects.filter(cluster__in=keys).annotate(text=Cast("used", TextField()))
-    used = dict(rows.order_by().values_list("quota_id", "text"))
+    usages = QuotaUsage.objects.filter(cluster__in=keys).annotate(text=Cast("used", TextField()))
+    used = dict(usages.order_by().values_list("quota_id", "text"))
     for cluster in clusters.values():
         for name, found in cluster.namespaces.items():
             # Unreadable policies cannot be decoded: there is no level to show.
@@ -157,21 +155,21 @@ def worst_of(quota: _Same, used: str) -> Level | None:
 
 def columns_of(clusters: Sequence[str], places: Sequence[BoardNamespace]) -> tuple[list[str], int]:
     """The priority classes by value, then others that quotas name; and how many are left out."""
-    known = (
+    known_classes = (
         PriorityClass.objects.filter(cluster__name__in=clusters)
         .order_by("-value", "name")
         .values_list("name", flat=True)
     )
-    named: set[str] = set()
+    named_classes: set[str] = set()
     for place in places:
         for quota, _ in place.quotas:
             if quota.scope_selector:
-                named |= classes_named(quota)
-    found = list(dict.fromkeys(known))
+                named_classes |= classes_named(quota)
+    class_columns = list(dict.fromkeys(known_classes))
     # Classes that some quota names come first: those are of interest on this board.
-    found.sort(key=lambda name: name not in named)
-    found += sorted(named.difference(found))
-    return ["", *found[:COLUMNS]], max(0, len(found) - COLUMNS)
+    class_columns.sort(key=lambda name: name not in named_classes)
+    class_columns += sorted(named_classes.difference(class_columns))
+    return ["", *class_columns[:CLASS_COLUMNS]], max(0, len(class_columns) - CLASS_COLUMNS)
 
 
 def title_of(column: str) -> str:
@@ -181,8 +179,8 @@ def title_of(column: str) -> str:
 
 def row_of(place: BoardNamespace, columns: Sequence[str]) -> BoardRow:
     """One line: a cell for each column."""
-    cells = []
+    board_cells = []
     for column in columns:
         level = worst(level for quota, level in place.quotas if counts_class(quota, column))
-        cells.append(BoardCell(column, title_of(column), level))
-    return BoardRow(place, cells)
+        board_cells.append(BoardCell(column, title_of(column), level))
+    return BoardRow(place, board_cells)

@@ -1,4 +1,4 @@
-"""The history of a namespace's quotas: usage over time, consumers, refusals."""
+"""QuotaHistoryView: QuotaEvents newest first, usage plots, refusals Caused, owners Waiting."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from policies.ledger import Point
     from policies.models import Cluster
 
-SAMPLE: Final = 500
+ATTEMPTS_READ: Final = 500
 """Newest decisions about the namespace that are read."""
-PERIOD: Final = timedelta(days=7)
-SHOWN: Final = 8
-HISTORY: Final = timedelta(days=14)
-LINES: Final = 6
+REFUSAL_PERIOD: Final = timedelta(days=7)
+WAITING_SHOWN: Final = 8
+PLOTTED: Final = timedelta(days=14)
+PLOT_LINES: Final = 6
 """Resources of a quota that have a line; more cannot be distinguished."""
 DRAWER: Final = "drawer-story"
 
@@ -61,7 +61,7 @@ class QuotaEvent:
         return self.verdict != Verdict.DENIED
 
 
-_READ: Final = tuple(each.name for each in fields(QuotaEvent) if each.init)
+_ATTEMPT_COLUMNS: Final = tuple(each.name for each in fields(QuotaEvent) if each.init)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,84 +105,84 @@ class QuotaHistoryView(ClusterPage):
             Namespace, cluster=self.cluster, name=str(self.kwargs["namespace"])
         )
         policies = snapshot.load(self.cluster.name, namespace.name)
-        priority = self.request.GET.get("class")
+        priority_class = self.request.GET.get("class")
         quotas = [
-            each
-            for each in policies.resource_quotas
-            if priority is None or counts_class(each, priority)
+            quota
+            for quota in policies.resource_quotas
+            if priority_class is None or counts_class(quota, priority_class)
         ]
-        attempts = _newest(self.cluster.name, namespace.name)
-        makers = {each.name: each.owner for each in attempts if each.name}
-        found = {
+        attempts = _newest_attempts(self.cluster.name, namespace.name)
+        owner_of = {quota.name: quota.owner for quota in attempts if quota.name}
+        history_context = {
             "namespace": namespace,
-            "priority": priority,
-            "stories": _stories(self.cluster, quotas),
-            "held": held_of(self.cluster, namespace.name, quotas, makers),
+            "priority": priority_class,
+            "stories": _quota_stories(self.cluster, quotas),
+            "held": held_of(self.cluster, namespace.name, quotas, owner_of),
             "caused": caused_by(attempts, self.cluster.name, namespace.name),
             "waiting": waiting_of(attempts),
         }
-        return super().get_context_data(**{**kwargs, **found})
+        return super().get_context_data(**{**kwargs, **history_context})
 
 
-def _stories(
+def _quota_stories(
     cluster: Cluster, quotas: Sequence[ResourceQuota]
 ) -> list[tuple[ResourceQuota, list[Level], str]]:
     """Each quota with its levels now and its usage over time."""
-    history = ledger.points_of(cluster.pk, quotas, since=datetime.now(UTC) - HISTORY)
-    return [(each, _levels(each), _plot(each, history.get(each.name, ()))) for each in quotas]
+    points = ledger.points_of(cluster.pk, quotas, since=datetime.now(UTC) - PLOTTED)
+    return [(each, _quota_levels(each), _drawn(each, points.get(each.name, ()))) for each in quotas]
 
 
-def _levels(quota: ResourceQuota) -> list[Level]:
+def _quota_levels(quota: ResourceQuota) -> list[Level]:
     return levels_of(quota, {name: str(amount) for name, amount in quota.used.items()})
 
 
-def _plot(quota: ResourceQuota, points: Sequence[Point]) -> str:
+def _drawn(quota: ResourceQuota, points: Sequence[Point]) -> str:
     """Percent of each limit over time, as the plot reads it; empty without two moments."""
-    levels = {level.resource: level for level in _levels(quota) if level.hard.nano > 0}
-    moments = [(taken, {**used}) for taken, used in points]
-    moments.append((datetime.now(UTC), {name: str(n) for name, n in quota.used.items()}))
+    bounded = {level.resource: level for level in _quota_levels(quota) if level.hard.nano > 0}
+    usage_moments = [(taken, {**used}) for taken, used in points]
+    usage_moments.append((datetime.now(UTC), {name: str(n) for name, n in quota.used.items()}))
     # Usage is recorded when it changes, so the present is added as the last point.
-    if len(moments) == 1 or not levels:
+    if len(usage_moments) == 1 or not bounded:
         return ""
     series = [
         {
             "label": name,
             "values": [
                 next((each.percent for each in levels_of(quota, used) if each.resource == name), 0)
-                for _, used in moments
+                for _, used in usage_moments
             ],
         }
-        for name in list(levels)[:LINES]
+        for name in list(bounded)[:PLOT_LINES]
     ]
-    return json.dumps({"times": [int(at.timestamp()) for at, _ in moments], "series": series})
+    return json.dumps({"times": [int(at.timestamp()) for at, _ in usage_moments], "series": series})
 
 
-def _newest(cluster: str, namespace: str) -> list[QuotaEvent]:
+def _newest_attempts(cluster: str, namespace: str) -> list[QuotaEvent]:
     """The newest decisions; no objects of the model, which cost more than all else here."""
-    rows = AuditEvent.objects.for_cluster(cluster).for_namespace(namespace).charged()
-    recent = rows.filter(created__gte=datetime.now(UTC) - PERIOD)
+    charged_decisions = AuditEvent.objects.for_cluster(cluster).for_namespace(namespace).charged()
+    recent_decisions = charged_decisions.filter(created__gte=datetime.now(UTC) - REFUSAL_PERIOD)
     # Of the request only its beginning: the owner stands there, and requests may be large.
     beginning = Substr(Cast("request", TextField()), 1, owners.READ)
-    found: Any = recent.annotate(asked=beginning).values_list(*_READ, "asked")
-    return [QuotaEvent(*row) for row in found.newest(SAMPLE)]
+    found: Any = recent_decisions.annotate(asked=beginning).values_list(*_ATTEMPT_COLUMNS, "asked")
+    return [QuotaEvent(*attempt_row) for attempt_row in found.newest(ATTEMPTS_READ)]
 
 
 def caused_by(attempts: Iterable[QuotaEvent], cluster: str, namespace: str) -> list[Caused]:
     """Which policies refused how often, the most frequent first."""
-    numbers: Counter[tuple[str, str]] = Counter()
+    refusal_counts: Counter[tuple[str, str]] = Counter()
     for attempt in attempts:
         if attempt.allowed:
             continue
-        policies = [each.get("policy") for each in attempt.violations]
-        names = {(policy["kind"], policy["name"]) for policy in policies if policy}
+        policies = [violation.get("policy") for violation in attempt.violations]
+        refusing_policies = {(policy["kind"], policy["name"]) for policy in policies if policy}
         # No policy among the violations: a required quota is missing, or the object is wrong.
-        numbers.update(names or {("LimitedResources", "")})
-    place = {"cluster": cluster, "namespace": namespace, "verdict": "denied"}
-    caused = []
-    for (kind, name), number in numbers.most_common(SHOWN):
-        policy = {"policy": f"{kind}/{namespace}/{name}"} if name else {}
-        caused.append(Caused(kind, name, number, place | policy))
-    return caused
+        refusal_counts.update(refusing_policies or {("LimitedResources", "")})
+    record_query = {"cluster": cluster, "namespace": namespace, "verdict": "denied"}
+    caused_refusals = []
+    for (policy_kind, policy_name), refused in refusal_counts.most_common(WAITING_SHOWN):
+        policy = {"policy": f"{policy_kind}/{namespace}/{policy_name}"} if policy_name else {}
+        caused_refusals.append(Caused(policy_kind, policy_name, refused, record_query | policy))
+    return caused_refusals
 
 
 def waiting_of(attempts: Iterable[QuotaEvent]) -> Sequence[Waiting]:
@@ -194,14 +194,14 @@ def waiting_of(attempts: Iterable[QuotaEvent]) -> Sequence[Waiting]:
     admitted: set[tuple[str, str]] = set()
     waiting: dict[tuple[str, str], Waiting] = {}
     for each in attempts:
-        key = (each.kind, each.owner)
-        if key in admitted:
+        owner_key = (each.kind, each.owner)
+        if owner_key in admitted:
             continue
         if each.allowed:
             if each.phase == "validate":
-                admitted.add(key)
+                admitted.add(owner_key)
             continue
-        found = waiting.setdefault(key, Waiting(each.owner or "(no name)", each.kind, each))
-        found.number += 1
-        found.since = each.created
-    return sorted(waiting.values(), key=lambda each: each.since)[:SHOWN]
+        waits = waiting.setdefault(owner_key, Waiting(each.owner or "(no name)", each.kind, each))
+        waits.number += 1
+        waits.since = each.created
+    return sorted(waiting.values(), key=lambda each: each.since)[:WAITING_SHOWN]

@@ -1,4 +1,4 @@
-"""Results of the command palette: pages, clusters, namespaces, policies, one decision."""
+"""FindView, the command palette: PaletteEntries found by words: pages, clusters, policies, ids."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 OF_A_KIND: Final = 6
 """Results shown of each kind; more letters narrow them down."""
-LONGEST: Final = 253
-PAGES: Final = (
+LONGEST_SEARCH: Final = 253
+PALETTE_PAGES: Final = (
     ("Home", "home", ""),
     ("Decisions", "decision-list", ""),
     ("Refusals", "decision-list", "verdict=denied"),
@@ -40,7 +40,7 @@ PAGES: Final = (
     ("Your account and tokens", "account", ""),
     ("API", "api-docs", ""),
 )
-_POLICIES: Final = (LimitRange, MetadataPolicy, ResourceQuota)
+_POLICY_MODELS: Final = (LimitRange, MetadataPolicy, ResourceQuota)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,63 +54,63 @@ class PaletteEntry:
 
 def find(text: str, user: AbstractBaseUser | AnonymousUser) -> list[PaletteEntry]:
     """Find objects whose names contain the words; without words, the pages."""
-    words = text.strip()[:LONGEST]
-    if "\0" in words:
+    search_words = text.strip()[:LONGEST_SEARCH]
+    if "\0" in search_words:
         return []
-    found = [*_pages(words)]
-    if words:
+    palette_entries = [*_find_pages(search_words)]
+    if search_words:
         # Decisions first: their ids are found as a whole, so there is at most one.
-        for search in (_decision, _clusters, _namespaces, _policies):
-            found += search(words, user)
-    return found
+        for find_kind in (_decision_entry, _cluster_entries, _find_namespaces, _find_policies):
+            palette_entries += find_kind(search_words, user)
+    return palette_entries
 
 
-def _pages(words: str) -> Iterator[PaletteEntry]:
-    for name, route, query in PAGES:
-        if words.casefold() in name.casefold():
-            yield PaletteEntry(name, "page", reverse(route) + (f"?{query}" if query else ""))
+def _find_pages(search_words: str) -> Iterator[PaletteEntry]:
+    for page_name, route, query in PALETTE_PAGES:
+        if search_words.casefold() in page_name.casefold():
+            yield PaletteEntry(page_name, "page", reverse(route) + (f"?{query}" if query else ""))
 
 
-def _decision(words: str, user: Any) -> Iterator[PaletteEntry]:
-    for event in visible_decisions(user).with_id(words):
-        what = f"decision, {event.get_verdict_display().lower()}"
-        yield PaletteEntry(event.id, what, reverse("decision-detail", args=[event.pk]))
+def _decision_entry(search_words: str, user: Any) -> Iterator[PaletteEntry]:
+    for event in visible_decisions(user).with_id(search_words):
+        entry_kind = f"decision, {event.get_verdict_display().lower()}"
+        yield PaletteEntry(event.id, entry_kind, reverse("decision-detail", args=[event.pk]))
 
 
-def _clusters(words: str, user: Any) -> Iterator[PaletteEntry]:
-    rows = roles.visible(Cluster.objects.all(), user, cluster="name", whole=True)
-    for cluster in rows.filter(name__icontains=words).order_by("name")[:OF_A_KIND]:
+def _cluster_entries(search_words: str, user: Any) -> Iterator[PaletteEntry]:
+    seen_clusters = roles.visible(Cluster.objects.all(), user, cluster="name", whole=True)
+    for cluster in seen_clusters.filter(name__icontains=search_words).order_by("name")[:OF_A_KIND]:
         yield PaletteEntry(cluster.name, "cluster", reverse("cluster-detail", args=[cluster.name]))
 
 
-def _namespaces(words: str, user: Any) -> Iterator[PaletteEntry]:
-    cluster, _, name = words.rpartition("/")
+def _find_namespaces(search_words: str, user: Any) -> Iterator[PaletteEntry]:
+    cluster_name, _, namespace_name = search_words.rpartition("/")
     rows = roles.visible(Namespace.objects.all(), user, cluster="cluster__name", namespace="name")
-    found = rows.filter(name__icontains=name, cluster__name__icontains=cluster)
+    found = rows.filter(name__icontains=namespace_name, cluster__name__icontains=cluster_name)
     for namespace in found.select_related("cluster").order_by("name", "cluster__name")[:OF_A_KIND]:
         address = reverse("namespace", args=[namespace.cluster.name, namespace.name])
         yield PaletteEntry(str(namespace), "namespace", address)
 
 
-def _policies(words: str, user: Any) -> Iterator[PaletteEntry]:
-    for model in _POLICIES:
-        found: Any = roles.visible(
-            model.objects.filter(name__icontains=words),
+def _find_policies(search_words: str, user: Any) -> Iterator[PaletteEntry]:
+    for model in _POLICY_MODELS:
+        matching: Any = roles.visible(
+            model.objects.filter(name__icontains=search_words),
             user,
             cluster="namespace__cluster__name",
             namespace="namespace__name",
         )
-        rows = found.select_related("namespace__cluster").order_by("name", "pk")[:OF_A_KIND]
-        for policy in rows:
-            name, place = f"{policy.namespace}/{policy.name}", policy.namespace
+        matched = matching.select_related("namespace__cluster").order_by("name", "pk")[:OF_A_KIND]
+        for policy in matched:
+            entry_name, home = f"{policy.namespace}/{policy.name}", policy.namespace
             # The editor also shows a policy to those who may not change it.
-            names = [place.cluster.name, place.name, BY_NAME[policy.kind].plural, policy.name]
-            yield PaletteEntry(name, policy.kind, reverse("policy", args=names))
+            names = [home.cluster.name, home.name, BY_NAME[policy.kind].plural, policy.name]
+            yield PaletteEntry(entry_name, policy.kind, reverse("policy", args=names))
     classes = roles.visible(PriorityClass.objects.all(), user, cluster="cluster__name")
-    rows = classes.filter(name__icontains=words).select_related("cluster")
-    for priority in rows[:OF_A_KIND]:
-        address = reverse("priority-class", args=[priority.cluster.name, priority.name])
-        yield PaletteEntry(priority.name, priority.kind, address)
+    matched = classes.filter(name__icontains=search_words).select_related("cluster")
+    for priority in matched[:OF_A_KIND]:
+        entry_address = reverse("priority-class", args=[priority.cluster.name, priority.name])
+        yield PaletteEntry(priority.name, priority.kind, entry_address)
 
 
 class FindView(PortalPage):

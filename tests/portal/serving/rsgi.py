@@ -131,7 +131,7 @@ def answered_here(front: Front, scope: Scope, body: bytes) -> Protocol:
     """Have a call answered by this thread alone, so inside of its transaction: no loop runs."""
     loop, protocol = asyncio.new_event_loop(), Protocol([body])
     front.__rsgi_init__(loop)
-    front._pages = _Here(front._others)  # type: ignore[assignment]
+    front._bridge = _Here(front._wsgi)  # type: ignore[assignment]
     answering = front.__rsgi__(scope, protocol)  # type: ignore[arg-type]
     context = contextvars.copy_context()
     try:

@@ -176,7 +176,7 @@ def test_reload_takes_the_pair_that_fits(
 
 def test_reload_does_not_swallow_the_end(made: server.Server) -> None:
     made.interrupt_signal = True
-    made._files = None
+    made._tls_files = None
     made.replace = lambda *_: None  # type: ignore[method-assign, assignment]
     made._reload(None, None)
     assert made.main_loop_interrupt.is_set()
@@ -204,7 +204,7 @@ def test_sockets_belong_to_the_parent(made: server.Server) -> None:
     made._init_shared_socket()
     process = made.new_process(0)
     assert not process.is_ready()
-    (_, owned) = made._slots[0]
+    (_, owned) = made._socket_slots[0]
     assert isinstance(owned, socket.socket)
     made._drop_shared_socket()
     assert owned.fileno() == -1

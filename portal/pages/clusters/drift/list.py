@@ -1,4 +1,4 @@
-"""The list of synced objects: search, counts by state, lines with the first differences."""
+"""List of synced objects: DriftLines with first differences, counts by STATE_WORDS, search."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from policies.models import Cluster
 
 PAGE_SIZE: Final = 50
-FIELDS: Final = 3
+FIELDS_SHOWN: Final = 3
 """Fields of an object that a list shows; the others are on its own page."""
 STATE_WORDS: Final = {
     SyncedObject.State.CONFLICT: "changed on both sides: a person must choose",
@@ -47,37 +47,37 @@ class DriftLine:
 
 def listed(cluster: Cluster) -> QuerySet[SyncedObject]:
     """The objects of a cluster without their manifests, the most urgent first."""
-    found = SyncedObject.objects.filter(cluster=cluster, gone=None)
+    synced_objects = SyncedObject.objects.filter(cluster=cluster, gone=None)
     # Three manifests of each row, which a list does not show, would be most of the work.
-    return found.defer("base", "theirs", "live").order_by(
+    return synced_objects.defer("base", "theirs", "live").order_by(
         rank("state", STATE_WORDS), "namespace", "kind", "name"
     )
 
 
 def lines_of(cluster: Cluster, objects: Iterable[SyncedObject]) -> list[DriftLine]:
     """Put each object into a line."""
-    lines = []
-    for each in objects:
-        differences = dicts_in(each.differences)
-        managers = {str(one["manager"]) for one in differences if one.get("manager")}
-        line = DriftLine(
-            object=each,
-            address=object_address(cluster.name, each),
-            differences=[choice_of(n, one) for n, one in enumerate(differences[:FIELDS])],
-            more=max(len(differences) - FIELDS, 0),
+    drift_lines = []
+    for synced_object in objects:
+        differences = dicts_in(synced_object.differences)
+        managers = {str(diff["manager"]) for diff in differences if diff.get("manager")}
+        drift_line = DriftLine(
+            object=synced_object,
+            address=object_address(cluster.name, synced_object),
+            differences=[choice_of(n, diff) for n, diff in enumerate(differences[:FIELDS_SHOWN])],
+            more=max(len(differences) - FIELDS_SHOWN, 0),
             who=", ".join(sorted(managers)),
-            can_be_owned=each.kind in services.KINDS,
+            can_be_owned=synced_object.kind in services.KINDS,
         )
-        lines.append(line)
-    return lines
+        drift_lines.append(drift_line)
+    return drift_lines
 
 
 def state_counts(cluster: Cluster) -> list[dict[str, Any]]:
     """The number of objects in each state, the most urgent first, empty states included."""
-    objects = SyncedObject.objects.filter(cluster=cluster)
-    counts = {state: number for _, state, number in counted_states(objects)}
+    synced_objects = SyncedObject.objects.filter(cluster=cluster)
+    count_by_state = {state: number for _, state, number in counted_states(synced_objects)}
     return [
-        {"state": state, "words": words, "number": counts.get(state, 0)}
+        {"state": state, "words": words, "number": count_by_state.get(state, 0)}
         for state, words in STATE_WORDS.items()
     ]
 
@@ -89,31 +89,31 @@ class ObjectListView(ClusterPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of lines, the states to choose from and the search."""
-        query = self.request.GET
-        states = [state for state in query.get("state", "").split(",") if state in STATE_WORDS]
-        search = query.get("q", "").replace("\0", "").strip()
+        asked = self.request.GET
+        states = [state for state in asked.get("state", "").split(",") if state in STATE_WORDS]
+        search = asked.get("q", "").replace("\0", "").strip()
         objects = listed(self.cluster)
         if states:
             objects = objects.filter(state__in=states)
         if search:
             objects = objects.filter(Q(namespace__startswith=search) | Q(name__startswith=search))
-        page = Paginator(objects, PAGE_SIZE).get_page(query.get("page"))
+        page = Paginator(objects, PAGE_SIZE).get_page(asked.get("page"))
         return super().get_context_data(
             **kwargs,
             lines=lines_of(self.cluster, page),
             page=page,
             search=search,
             state=",".join(states),
-            choices=_choices(self.cluster, states),
+            choices=_state_choices(self.cluster, states),
             may_own=self.may("sync.add_syncownership"),
             may_release=self.may("sync.delete_syncownership"),
-            back=query.urlencode(),
+            back=asked.urlencode(),
         )
 
 
-def _choices(cluster: Cluster, states: list[str]) -> list[dict[str, Any]]:
-    counts = {row["state"]: row["number"] for row in state_counts(cluster)}
-    wanted: list[tuple[str, list[str]]] = [
+def _state_choices(cluster: Cluster, states: list[str]) -> list[dict[str, Any]]:
+    count_by_state = {row["state"]: row["number"] for row in state_counts(cluster)}
+    state_groups: list[tuple[str, list[str]]] = [
         ("all", []),
         ("needs attention", list(NEEDS_A_LOOK)),
         *((str(state.value), [str(state.value)]) for state in STATE_WORDS),
@@ -121,9 +121,9 @@ def _choices(cluster: Cluster, states: list[str]) -> list[dict[str, Any]]:
     return [
         {
             "label": label,
-            "number": sum(counts[state] for state in group or counts),
-            "state": ",".join(group),
-            "current": states == group,
+            "number": sum(count_by_state[state] for state in states_in_group or count_by_state),
+            "state": ",".join(states_in_group),
+            "current": states == states_in_group,
         }
-        for label, group in wanted
+        for label, states_in_group in state_groups
     ]

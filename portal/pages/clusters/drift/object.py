@@ -1,4 +1,4 @@
-"""The page of one synced object: its three sides, its resolution, its revisions."""
+"""ObjectView, the page of one synced object: resolved by choices or undone; its last revisions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RESOLVABLE: Final = (SyncedObject.State.CONFLICT, SyncedObject.State.DRIFTED)
 RESOLVED: Final = "resolved: the next pass carries it out"
 SIDES: Final = ("ours", "theirs")
 OVERTAKEN: Final = "One of the sides changed after this page was shown. Look again, then choose."
-SHOWN: Final = 10
+REVISIONS_SHOWN: Final = 10
 CHOSEN: Final = {"ours": "took all of ours", "theirs": "took all of theirs", "undone": "undid it"}
 
 
@@ -54,7 +54,7 @@ class ObjectView(ClusterPage):
         thing = self.find_object()
         ours = our_object(thing)
         manifest = normal_form(ours.to_manifest() if ours else None)
-        allowed = self.may(self.permission)
+        may_resolve = self.may(self.permission)
         return super().get_context_data(
             **kwargs,
             thing=thing,
@@ -64,23 +64,23 @@ class ObjectView(ClusterPage):
             differences=choices_of(thing, manifest),
             read_only=thing.kind in READ_KINDS,
             has_both=bool(ours and thing.live),
-            may_resolve=allowed and thing.state in RESOLVABLE and thing.kind not in READ_KINDS,
-            may_own=allowed and self.may("sync.add_syncownership"),
-            may_undo=allowed,
+            may_resolve=may_resolve and thing.state in RESOLVABLE and thing.kind not in READ_KINDS,
+            may_own=may_resolve and self.may("sync.add_syncownership"),
+            may_undo=may_resolve,
             decisions=decisions_of(thing),
             revisions=revisions_of(thing),
         )
 
     def find_object(self) -> SyncedObject:
         """The object of the address; 404 for one that no pass has compared."""
-        names = self.kwargs
-        namespace = "" if names["namespace"] == NO_NAMESPACE else names["namespace"]
+        address_names = self.kwargs
+        namespace = "" if address_names["namespace"] == NO_NAMESPACE else address_names["namespace"]
         return get_object_or_404(
             SyncedObject,
             cluster=self.cluster,
-            kind=names["kind"],
+            kind=address_names["kind"],
             namespace=namespace,
-            name=names["name"],
+            name=address_names["name"],
         )
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
@@ -90,38 +90,38 @@ class ObjectView(ClusterPage):
         if request.POST.get("seen") != seen(thing, ours):
             return self._refuse(OVERTAKEN, 409)
         try:
-            return self._settle(thing, request.POST.get("take", ""), revision=_revision(ours))
+            return self._carry_out(thing, request.POST.get("take", ""), revision=_revision(ours))
         except reconcile.ResolutionError as error:
             return self._refuse(str(error), 422)
         except ValidationError as error:
             return self._refuse(" ".join(error.messages), 422)
 
-    def _settle(self, thing: SyncedObject, take: str, *, revision: int) -> HttpResponse:
-        if take == "ownership":
+    def _carry_out(self, thing: SyncedObject, action: str, *, revision: int) -> HttpResponse:
+        if action == "ownership":
             if not self.may("sync.add_syncownership"):
                 raise PermissionDenied
-            names = {"namespace": thing.namespace, "kind": thing.kind, "name": thing.name}
-            resolution.take_ownership(self.cluster, self.username, **names)
+            object_names = {"namespace": thing.namespace, "kind": thing.kind, "name": thing.name}
+            resolution.take_ownership(self.cluster, self.username, **object_names)
             messages.success(self.request, "The portal owns this object from now on.")
             return redirect(object_address(self.cluster.name, thing))
         author = {"user": self.username, "reason": self.request.POST.get("reason", "")[:1000]}
-        if take == "undo":
+        if action == "undo":
             number = whole_number(self.request.POST.get("number", ""))
             run = undo.undo(thing, number=number, **author)
             messages.success(self.request, f"Undone: {thing.kind} {thing.name}.")
         else:
-            choices = take if take in SIDES else self._choices(thing)
+            choices = action if action in SIDES else self._choices(thing)
             run = resolution.resolve(thing, choices=choices, revision=revision, **author)
-            words = f"Resolved: {thing.kind} {thing.name}. This run writes it."
-            messages.success(self.request, words)
+            resolved_words = f"Resolved: {thing.kind} {thing.name}. This run writes it."
+            messages.success(self.request, resolved_words)
         return redirect("cluster-run", self.cluster.name, run.uid)
 
     def _choices(self, thing: SyncedObject) -> dict[str, str]:
         """The side chosen for each field; every field needs one."""
-        post = self.request.POST
+        sent = self.request.POST
         ours = our_object(thing)
-        found = choices_of(thing, normal_form(ours.to_manifest() if ours else None))
-        chosen = {each.field: post.get(f"choice-{each.number}", "") for each in found}
+        offered_choices = choices_of(thing, normal_form(ours.to_manifest() if ours else None))
+        chosen = {each.field: sent.get(f"choice-{each.number}", "") for each in offered_choices}
         if not chosen or any(side not in SIDES for side in chosen.values()):
             raise ValidationError("Choose ours or theirs for every field.", code="incomplete")
         return chosen
@@ -143,10 +143,10 @@ def our_object(thing: SyncedObject) -> Recorded | None:
     # The cluster may have objects of kinds that the portal compares and does not store.
     if thing.kind not in {*services.KINDS, *READ_KINDS}:
         return None
-    found: Recorded | None = services.find_object(
+    our_policy: Recorded | None = services.find_object(
         thing.cluster, kind=thing.kind, name=thing.name, namespace=thing.namespace
     )
-    return found
+    return our_policy
 
 
 def seen(thing: SyncedObject, ours: Recorded | None) -> str:
@@ -181,35 +181,35 @@ def revisions_of(thing: SyncedObject) -> list[Revision]:
     """The last writes of our side, newest first."""
     names = {"kind": thing.kind, "namespace": thing.namespace, "name": thing.name}
     found = PolicyRevision.objects.of(cluster=thing.cluster.name, **names).order_by("-number")
-    return [Revision(one, _changes(one.before, one.after)) for one in found[:SHOWN]]
+    return [Revision(one, _changed_lines(one.before, one.after)) for one in found[:REVISIONS_SHOWN]]
 
 
 def decisions_of(thing: SyncedObject) -> list[ResolutionRecord]:
     """The last resolutions, newest first; at most one of them can be undone."""
     undoable = undo.can_be_undone(thing)
     records = []
-    for one in undo.decisions(thing):
-        sides: dict[str, Any] = (one.before or {})["spec"]
-        record = ResolutionRecord(
-            revision=one,
-            words=_words((one.after or {})["spec"]["choices"]),
-            sides=sides_of(sides["base"], sides["ours"], sides["theirs"]),
-            is_undoable=undoable is not None and undoable.pk == one.pk,
-            comes_back_open=undo.comes_back_open(thing, one),
+    for decision in undo.decisions(thing):
+        sides_before: dict[str, Any] = (decision.before or {})["spec"]
+        resolution_record = ResolutionRecord(
+            revision=decision,
+            words=_choice_words((decision.after or {})["spec"]["choices"]),
+            sides=sides_of(sides_before["base"], sides_before["ours"], sides_before["theirs"]),
+            is_undoable=undoable is not None and undoable.pk == decision.pk,
+            comes_back_open=undo.comes_back_open(thing, decision),
         )
-        records.append(record)
+        records.append(resolution_record)
     return records
 
 
-def _words(choices: str | Mapping[str, str]) -> str:
+def _choice_words(choices: str | Mapping[str, str]) -> str:
     if isinstance(choices, str):
         return CHOSEN.get(choices, choices)
     return "chose " + ", ".join(f"{field}: {side}" for field, side in choices.items())
 
 
-def _changes(
+def _changed_lines(
     before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
 ) -> list[tuple[str, str]]:
     """All lines of both, with the added and the removed ones."""
-    compared = difflib.ndiff(lines_of_manifest(before), lines_of_manifest(after))
-    return [(line[0], line[2:]) for line in compared if line[0] != "?"]
+    ndiff_lines = difflib.ndiff(lines_of_manifest(before), lines_of_manifest(after))
+    return [(line[0], line[2:]) for line in ndiff_lines if line[0] != "?"]

@@ -1,4 +1,4 @@
-"""The three sides of a synced object as YAML lines, and its differences as choices."""
+"""Sides of a synced object (base, ours, theirs) as YAML lines; normal form; Choices of fields."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from sync.models import SyncedObject
 
-LONGEST: Final = 1000
+LONGEST_MANIFEST: Final = 1000
 """Lines of a manifest that are shown: a cluster may send one of any length."""
-_FIRST: Final = ("apiVersion", "kind", "metadata", "name", "namespace", "spec")
-_ORDER: Final = {name: place for place, name in enumerate(_FIRST)}
+_FIRST_FIELDS: Final = ("apiVersion", "kind", "metadata", "name", "namespace", "spec")
+_FIELD_ORDER: Final = {name: place for place, name in enumerate(_FIRST_FIELDS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +73,16 @@ def choices_of(thing: SyncedObject, ours: Mapping[str, Any] | None) -> list[Choi
 
     Where a side is missing, or the kind is only read, the differences of the last pass count.
     """
-    noted = dicts_in(thing.differences)
+    noted_differences = dicts_in(thing.differences)
     if ours and thing.theirs and thing.kind in WRITTEN_KINDS:
-        by_field = {one.get("field"): one for one in noted}
-        noted = [
+        by_field = {difference.get("field"): difference for difference in noted_differences}
+        noted_differences = [
             {**by_field.get(each.field, {}), "field": each.field, "ours": each.a, "theirs": each.b}
             for each in reconcile.differences(ours, thing.theirs)
         ]
     elif bool(ours) is not bool(thing.theirs):
-        noted = noted or [{"field": ""}]
-    return [choice_of(number, one) for number, one in enumerate(noted)]
+        noted_differences = noted_differences or [{"field": ""}]
+    return [choice_of(number, difference) for number, difference in enumerate(noted_differences)]
 
 
 def dicts_in(column: Any) -> list[dict[str, Any]]:
@@ -90,68 +90,68 @@ def dicts_in(column: Any) -> list[dict[str, Any]]:
     return [one for one in column if isinstance(one, dict)] if isinstance(column, list) else []
 
 
-def choice_of(number: int, one: Mapping[str, Any]) -> Choice:
+def choice_of(number: int, difference: Mapping[str, Any]) -> Choice:
     """One difference, as a pass noted it, with all sides as text."""
     return Choice(
-        field=str(one.get("field", "")),
-        base=_text(one.get("base")),
-        ours=_text(one.get("ours")),
-        theirs=_text(one.get("theirs")),
-        manager=str(one.get("manager") or ""),
-        time=_time(one.get("time")),
+        field=str(difference.get("field", "")),
+        base=_side_text(difference.get("base")),
+        ours=_side_text(difference.get("ours")),
+        theirs=_side_text(difference.get("theirs")),
+        manager=str(difference.get("manager") or ""),
+        time=_managed_at(difference.get("time")),
         number=number,
     )
 
 
-def normal_form(manifest: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def normal_form(our_manifest: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Our side as the passes compare it: defaults applied, quantities in one writing."""
-    if manifest is None or manifest.get("kind") not in WRITTEN_KINDS:
-        return dict(manifest) if manifest else None
-    return reconcile.normal(manifest)
+    if our_manifest is None or our_manifest.get("kind") not in WRITTEN_KINDS:
+        return dict(our_manifest) if our_manifest else None
+    return reconcile.normal(our_manifest)
 
 
 def lines_of_manifest(manifest: Mapping[str, Any] | None) -> list[str]:
     """A manifest as people write it, cut where it is very long; nothing for none."""
     if not manifest:
         return []
-    lines = render_documents([_ordered(manifest)]).split("\n")[:-1]
-    left_out = len(lines) - LONGEST
-    return lines if left_out <= 0 else [*lines[:LONGEST], f"# and {left_out} more lines"]
+    lines = render_documents([_manifest_order(manifest)]).split("\n")[:-1]
+    left_out = len(lines) - LONGEST_MANIFEST
+    return lines if left_out <= 0 else [*lines[:LONGEST_MANIFEST], f"# and {left_out} more lines"]
 
 
-def _ordered(value: Any) -> Any:
+def _manifest_order(part: Any) -> Any:
     """The customary order of a manifest; JSON columns do not keep one."""
-    if isinstance(value, dict):
-        names = sorted(value, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
-        return {name: _ordered(value[name]) for name in names}
-    return [_ordered(entry) for entry in value] if isinstance(value, list) else value
+    if isinstance(part, dict):
+        names = sorted(part, key=lambda name: (_FIELD_ORDER.get(name, len(_FIELD_ORDER)), name))
+        return {name: _manifest_order(part[name]) for name in names}
+    return [_manifest_order(part_entry) for part_entry in part] if isinstance(part, list) else part
 
 
-def marked_lines(agreed: list[str], lines: list[str]) -> list[tuple[str, bool]]:
+def marked_lines(base_lines: list[str], lines: list[str]) -> list[tuple[str, bool]]:
     """Each line with whether the other text has it otherwise; nothing differs from no text."""
-    if not agreed:
+    if not base_lines:
         return [(line, False) for line in lines]
     # Without autojunk, which takes frequent lines of long texts for differences.
-    matcher = difflib.SequenceMatcher(a=agreed, b=lines, autojunk=False)
-    changed = {
-        place
+    matcher = difflib.SequenceMatcher(a=base_lines, b=lines, autojunk=False)
+    changed_places = {
+        line_number
         for tag, _, _, start, end in matcher.get_opcodes()
         if tag != "equal"
-        for place in range(start, end)
+        for line_number in range(start, end)
     }
-    return [(line, place in changed) for place, line in enumerate(lines)]
+    return [(line, line_number in changed_places) for line_number, line in enumerate(lines)]
 
 
-def _time(value: Any) -> dt.datetime | None:
+def _managed_at(changed_at: Any) -> dt.datetime | None:
     try:
-        found = dt.datetime.fromisoformat(str(value))
+        change_time = dt.datetime.fromisoformat(str(changed_at))
     except ValueError:
         return None
     # Without a zone the API server means UTC.
-    return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
+    return change_time if change_time.tzinfo else change_time.replace(tzinfo=dt.UTC)
 
 
-def _text(value: Any) -> str:
-    if value is None:
+def _side_text(side: Any) -> str:
+    if side is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+    return side if isinstance(side, str) else json.dumps(side, ensure_ascii=False, indent=1)
