@@ -46,35 +46,35 @@ class ClusterCollector:
 
 
 def _sync_gauges(now: dt.datetime) -> Iterator[Metric]:
-    lag = GaugeMetricFamily(
+    lag_gauge = GaugeMetricFamily(
         "gatehouse_sync_lag_seconds",
         "Seconds since a pass or watch over the cluster ended well.",
         labels=["cluster"],
     )
-    failures = GaugeMetricFamily(
+    failures_gauge = GaugeMetricFamily(
         "gatehouse_sync_failures", "Passes in a row that failed.", labels=["cluster"]
     )
-    up = GaugeMetricFamily(
+    up_gauge = GaugeMetricFamily(
         "gatehouse_sync_connected", "Whether the API server lets us work.", labels=["cluster"]
     )
-    paused = GaugeMetricFamily(
+    paused_gauge = GaugeMetricFamily(
         "gatehouse_sync_paused", "Whether a person has paused the cluster.", labels=["cluster"]
     )
-    states = SyncState.objects.filter(cluster__connection__isnull=False)
-    for state in states.select_related("cluster__connection"):
-        name = [state.cluster.name]
-        if state.last_success is not None:
-            lag.add_metric(name, (now - state.last_success).total_seconds())
-        failures.add_metric(name, state.failures)
-        is_up = state.cluster.connection.state == ClusterConnection.State.OK
-        up.add_metric(name, float(is_up))
-        paused.add_metric(name, float(state.cluster.connection.is_paused))
-    yield from (lag, failures, up, paused)
+    sync_states = SyncState.objects.filter(cluster__connection__isnull=False)
+    for sync_state in sync_states.select_related("cluster__connection"):
+        cluster_label = [sync_state.cluster.name]
+        if sync_state.last_success is not None:
+            lag_gauge.add_metric(cluster_label, (now - sync_state.last_success).total_seconds())
+        failures_gauge.add_metric(cluster_label, sync_state.failures)
+        is_up = sync_state.cluster.connection.state == ClusterConnection.State.OK
+        up_gauge.add_metric(cluster_label, float(is_up))
+        paused_gauge.add_metric(cluster_label, float(sync_state.cluster.connection.is_paused))
+    yield from (lag_gauge, failures_gauge, up_gauge, paused_gauge)
 
 
 def _count_gauges() -> Iterator[Metric]:
     labels = ["cluster", "state"]
-    objects = GaugeMetricFamily(
+    objects_gauge = GaugeMetricFamily(
         "gatehouse_sync_objects",
         "Objects by what the comparison of both sides found.",
         labels=labels,
@@ -84,47 +84,47 @@ def _count_gauges() -> Iterator[Metric]:
     # States without objects are exported as 0: alert rules see no series that vanished.
     for cluster in SyncState.objects.values_list("cluster__name", flat=True):
         for state in SyncedObject.State.values:
-            objects.add_metric([cluster, state], found.get((cluster, state), 0))
-    runs = GaugeMetricFamily(
+            objects_gauge.add_metric([cluster, state], found.get((cluster, state), 0))
+    runs_gauge = GaugeMetricFamily(
         "gatehouse_sync_runs", "Runs that are not over, or need a person.", labels=labels
     )
-    waiting = SyncRun.objects.filter(state__in=_OPEN_RUNS).order_by()
-    for *values, count in waiting.values_list("cluster__name", "state").annotate(Count("id")):
-        runs.add_metric(values, count)
-    alerts = GaugeMetricFamily(
+    open_runs = SyncRun.objects.filter(state__in=_OPEN_RUNS).order_by()
+    for *labelled, count in open_runs.values_list("cluster__name", "state").annotate(Count("id")):
+        runs_gauge.add_metric(labelled, count)
+    alerts_gauge = GaugeMetricFamily(
         "gatehouse_cluster_alerts", "Open alerts.", labels=["cluster", "kind", "severity"]
     )
-    names = ("cluster__name", "kind", "severity")
+    alert_columns = ("cluster__name", "kind", "severity")
     unresolved = ClusterAlert.objects.filter(resolved=None).order_by()
-    for *values, count in unresolved.values_list(*names).annotate(Count("id")):
-        alerts.add_metric(values, count)
-    yield from (objects, runs, alerts)
+    for *labelled, count in unresolved.values_list(*alert_columns).annotate(Count("id")):
+        alerts_gauge.add_metric(labelled, count)
+    yield from (objects_gauge, runs_gauge, alerts_gauge)
 
 
 def _lag_gauges(now: dt.datetime) -> Iterator[Metric]:
     labels = ["cluster", "resource"]
-    ledger = GaugeMetricFamily(
+    ledger_gauge = GaugeMetricFamily(
         "gatehouse_ledger_lag_seconds",
         "Seconds since charges were last held against a complete list.",
         labels=labels,
     )
-    problem = GaugeMetricFamily(
+    trouble_gauge = GaugeMetricFamily(
         "gatehouse_ledger_trouble", "Whether the last try to do so came to nothing.", labels=labels
     )
-    for row in LedgerPass.objects.select_related("cluster"):
-        name = [row.cluster.name, row.resource or "all"]
-        if row.finished is not None:
-            ledger.add_metric(name, (now - row.finished).total_seconds())
-        problem.add_metric(name, float(bool(row.problem)))
-    canary = GaugeMetricFamily(
+    for ledger_row in LedgerPass.objects.select_related("cluster"):
+        lag_labels = [ledger_row.cluster.name, ledger_row.resource or "all"]
+        if ledger_row.finished is not None:
+            ledger_gauge.add_metric(lag_labels, (now - ledger_row.finished).total_seconds())
+        trouble_gauge.add_metric(lag_labels, float(bool(ledger_row.problem)))
+    canary_gauge = GaugeMetricFamily(
         "gatehouse_canary_lag_seconds",
         "Seconds since a canary was last refused, as each must be.",
         labels=["cluster"],
     )
     for each in WebhookHealth.objects.select_related("cluster"):
         if each.last_refused is not None:
-            canary.add_metric([each.cluster.name], (now - each.last_refused).total_seconds())
-    yield from (ledger, problem, canary)
+            canary_gauge.add_metric([each.cluster.name], (now - each.last_refused).total_seconds())
+    yield from (ledger_gauge, trouble_gauge, canary_gauge)
 
 
 registry: Final = CollectorRegistry()

@@ -45,11 +45,11 @@ def our_own_write(cluster: Cluster) -> Iterator[None]:
     concurrent writes out of the block.
     """
     with services.policy_write(cluster):
-        before = policy_revision(cluster)
+        revision_before = policy_revision(cluster)
         yield
     # Only a state that was up to date may skip our revisions: an older one has others to compare.
-    compared = SyncState.objects.filter(cluster=cluster, policy_revision=before)
-    compared.update(policy_revision=policy_revision(cluster))
+    up_to_date = SyncState.objects.filter(cluster=cluster, policy_revision=revision_before)
+    up_to_date.update(policy_revision=policy_revision(cluster))
 
 
 def policy_revision(cluster: Cluster) -> int:
@@ -64,14 +64,14 @@ def note_native(cluster: Cluster, namespaces: Collection[str] | None = None) -> 
     Every object there counts, whoever wrote it and however it differs: the API server enforces it.
     Returns the namespaces whose enforcement changed hands.
     """
-    there = SyncedObject.objects.filter(
+    objects_there = SyncedObject.objects.filter(
         cluster=cluster, kind__in=ENFORCED_KINDS, theirs__isnull=False, gone=None
     )
     if namespaces is not None:
-        there = there.filter(namespace__in=namespaces)
+        objects_there = objects_there.filter(namespace__in=namespaces)
     return services.note_native(
         cluster=cluster,
-        native=frozenset(there.values_list("kind", "namespace", "name")),
+        native=frozenset(objects_there.values_list("kind", "namespace", "name")),
         user=user_of(cluster),
         namespaces=namespaces,
     )
@@ -97,11 +97,11 @@ def give_up_counting(cluster: Cluster, why: str) -> None:
         return
     with transaction.atomic(), our_own_write(cluster):
         services.note_counted(cluster=cluster, quotas=quotas, user=user_of(cluster))
-    names = [f"{each.namespace}/{each.name} ({', '.join(each.names)})" for each in quotas]
+    names = [f"{quota.namespace}/{quota.name} ({', '.join(quota.names)})" for quota in quotas]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    message = (
+    uncounted_message = (
         f"in {', '.join(names[:SHOWN])}{more} only objects that the portal admitted count as used "
         f"until the cluster can be read: {why}"
     )
-    log.warning("quotas of %s are not counted: %s", cluster, message)
-    alerts.raise_alert(cluster, UNCOUNTED, severity=alerts.WARNING, message=message)
+    log.warning("quotas of %s are not counted: %s", cluster, uncounted_message)
+    alerts.raise_alert(cluster, UNCOUNTED, severity=alerts.WARNING, message=uncounted_message)

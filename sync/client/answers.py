@@ -61,33 +61,33 @@ def is_kubernetes_name(text: object) -> bool:
 def decode(data: bytes) -> dict[str, Any]:
     """Decode a JSON object; raises GarbageError for anything else."""
     try:
-        value = msgspec.json.decode(data)
+        decoded = msgspec.json.decode(data)
         # Annotations may hold NUL, which PostgreSQL cannot store. JSON can only write it escaped.
         if b"\\u0000" in data:
-            value = _without_nul(value)
+            decoded = _without_nul(decoded)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise GarbageError("an answer that is no JSON") from None
-    if not isinstance(value, dict):
+    if not isinstance(decoded, dict):
         raise GarbageError("an answer that is no JSON object")
-    return value
+    return decoded
 
 
 def error_of(response: httpx2.Response, body: bytes) -> APIError:
     """The error in an answer; an answer without a Status (from a proxy) gives its code only."""
     try:
-        status = decode(body)
+        status_object = decode(body)
     except GarbageError:
-        status = {}
-    if status.get("kind") != "Status":
-        status = {"message": f"HTTP {response.status_code}"}
+        status_object = {}
+    if status_object.get("kind") != "Status":
+        status_object = {"message": f"HTTP {response.status_code}"}
     header = response.headers.get("Retry-After", "")
     # Retry-After is either seconds or a date.
     if header.isdecimal():
-        wait: float | None = int(header[:9])
+        retry_wait: float | None = int(header[:9])
     else:
-        until = _http_date(header)
-        wait = (until - datetime.now(UTC)).total_seconds() if until else None
-    return error_from(status, response.status_code, retry_after=_bounded_wait(wait))
+        retry_until = _http_date(header)
+        retry_wait = (retry_until - datetime.now(UTC)).total_seconds() if retry_until else None
+    return error_from(status_object, response.status_code, retry_after=_bounded_wait(retry_wait))
 
 
 def error_from(
@@ -124,14 +124,14 @@ def checked_object(value: object, kind: ClientKind) -> dict[str, Any]:
     namespace = metadata.get("namespace", "")
     if not (is_kubernetes_name(namespace) if kind.is_namespaced else namespace == ""):
         raise GarbageError(f"a {kind.kind} without its proper namespace")
-    for field in ("labels", "annotations"):
-        found = metadata.get(field) or {}
+    for metadata_field in ("labels", "annotations"):
+        found = metadata.get(metadata_field) or {}
         if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
-            raise GarbageError(f"a {kind.kind} whose {field} are no map of texts")
-    for field in ("uid", "resourceVersion"):
-        found = metadata.get(field, "")
+            raise GarbageError(f"a {kind.kind} whose {metadata_field} are no map of texts")
+    for metadata_field in ("uid", "resourceVersion"):
+        found = metadata.get(metadata_field, "")
         if not isinstance(found, str) or len(found) > _LONGEST_VERSION:
-            raise GarbageError(f"a {kind.kind} without a proper {field}")
+            raise GarbageError(f"a {kind.kind} without a proper {metadata_field}")
     # API servers omit version and kind in the members of a list.
     return {**value, "apiVersion": kind.api_version, "kind": kind.kind}
 
@@ -181,19 +181,19 @@ def date_of(response: httpx2.Response) -> datetime | None:
 
 def _http_date(header: str) -> datetime | None:
     try:
-        found = parsedate_to_datetime(header)
+        header_date = parsedate_to_datetime(header)
     except (ValueError, TypeError, OverflowError):
         return None
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    return header_date.astimezone(UTC) if header_date.tzinfo else header_date.replace(tzinfo=UTC)
 
 
 def _without_nul(value: Any) -> Any:
     if isinstance(value, str):
         return value.replace("\0", "\ufffd")
     if isinstance(value, list):
-        return [_without_nul(one) for one in value]
+        return [_without_nul(part_value) for part_value in value]
     if isinstance(value, dict):
-        return {_without_nul(key): _without_nul(one) for key, one in value.items()}
+        return {_without_nul(key): _without_nul(part_value) for key, part_value in value.items()}
     return value
 
 

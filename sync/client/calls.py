@@ -102,14 +102,14 @@ class Client:
 
         Raises GarbageError for more pages or objects than the limits, and for a repeated object.
         """
-        known = kind_of(kind)
+        client_kind = kind_of(kind)
         try:
-            return self._list_pages(known, namespace, page)
+            return self._list_pages(client_kind, namespace, page)
         except ExpiredError:
             # The continue token outlived its snapshot in etcd: only a new list is consistent.
-            return self._list_pages(known, namespace, page)
+            return self._list_pages(client_kind, namespace, page)
         except TooLargeError:
-            return self._list_pages(known, namespace, min(page, _SMALL_PAGE))
+            return self._list_pages(client_kind, namespace, min(page, _SMALL_PAGE))
 
     def list_resource(
         self, group: str, resource: str, namespace: str = "", *, contents: bool = False
@@ -120,11 +120,11 @@ class Client:
         does, and NotFoundError for a resource that is not served.
         """
         version, kind = find_resource(self._session.read_path, group, resource)
-        known = kind_at(group, version, resource, **({"kind": kind} if contents else {}))
+        listed_kind = kind_at(group, version, resource, **({"kind": kind} if contents else {}))
         try:
-            listing = self._list_pages(known, namespace, _PAGE)
+            listing = self._list_pages(listed_kind, namespace, _PAGE)
         except ExpiredError:
-            listing = self._list_pages(known, namespace, _PAGE)
+            listing = self._list_pages(listed_kind, namespace, _PAGE)
         return listing if contents else names_alone(listing)
 
     def watch(
@@ -135,18 +135,18 @@ class Client:
         Ends early after as many events as a list may have objects. Raises ExpiredError if the
         version is too old to continue from.
         """
-        known = kind_of(kind)
+        watched_kind = kind_of(kind)
         params = {
             "resourceVersion": resource_version,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(max(1, round(seconds))),
         }
         request = ApiRequest(
-            method="list", kind=known, namespace=namespace, params=params, is_watch=True
+            method="list", kind=watched_kind, namespace=namespace, params=params, is_watch=True
         )
-        lines = self._session.stream(request, seconds + _GRACE)
-        for _, line in zip(range(self._limits.objects), lines, strict=False):
-            yield answers.checked_event(line, known)
+        event_lines = self._session.stream(request, seconds + _GRACE)
+        for _, event_line in zip(range(self._limits.objects), event_lines, strict=False):
+            yield answers.checked_event(event_line, watched_kind)
 
     def apply(
         self,
@@ -164,10 +164,10 @@ class Client:
         Raises FieldConflictError if another manager owns a field that we change, unless ``force``.
         """
         guard = {"resourceVersion": resource_version, "uid": uid}
-        given = {key: text for key, text in guard.items() if text}
-        body = {**manifest, "metadata": {**manifest["metadata"], **given}}
-        params = {"force": "true"} if force else {}
-        return self._write("patch", body, {**params, **_dry_run_parameter(is_dry=dry_run)})
+        given_guard = {key: text for key, text in guard.items() if text}
+        applied = {**manifest, "metadata": {**manifest["metadata"], **given_guard}}
+        force_params = {"force": "true"} if force else {}
+        return self._write("patch", applied, {**force_params, **_dry_run_parameter(is_dry=dry_run)})
 
     def create(self, manifest: Mapping[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
         """Create an object; raises AlreadyExistsError."""
@@ -213,25 +213,25 @@ class Client:
         objects_by_key: dict[ObjectKey, dict[str, Any]] = {}
         version = token = ""
         for _ in range(self._limits.pages):
-            params = {"limit": str(page), **({"continue": token} if token else {})}
-            request = ApiRequest(method="list", kind=kind, namespace=namespace, params=params)
-            answer = self._session.send(request)
-            items, current, following = answers.checked_page(answer, kind)
-            for item in items:
-                if (key := ObjectKey.of(item)) in objects_by_key:
+            page_params = {"limit": str(page), **({"continue": token} if token else {})}
+            request = ApiRequest(method="list", kind=kind, namespace=namespace, params=page_params)
+            page_answer = self._session.send(request)
+            page_objects, page_version, next_token = answers.checked_page(page_answer, kind)
+            for page_object in page_objects:
+                if (key := ObjectKey.of(page_object)) in objects_by_key:
                     raise GarbageError(f"{key} is listed twice")
-                objects_by_key[key] = item
+                objects_by_key[key] = page_object
             if len(objects_by_key) > self._limits.objects:
                 raise GarbageError(f"a list of more than {self._limits.objects} objects")
             # A watch continues from the first page's version: later pages may have newer ones.
-            version = version or current
-            if not following:
+            version = version or page_version
+            if not next_token:
                 return Listing(
                     tuple(objects_by_key.values()), version, started, self._session.server_time
                 )
-            if following == token:
+            if next_token == token:
                 break
-            token = following
+            token = next_token
         raise GarbageError(f"a list of {kind.kind} without an end", reason="TooManyPages")
 
     def _write(

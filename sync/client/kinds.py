@@ -121,39 +121,39 @@ def find_resource(read: Read, group: str, resource: str) -> tuple[str, str]:
     if not is_kubernetes_name(resource) or (group and not is_kubernetes_name(group)):
         raise InvalidError(f"{resource}.{group} cannot be a resource")
     for version in _group_versions(read, group):
-        path = f"apis/{group}/{version}" if group else f"api/{version}"
-        found = read(path).get("resources")
-        if not isinstance(found, list):
-            raise GarbageError(f"no resources at {path}")
-        for entry in found:
+        group_path = f"apis/{group}/{version}" if group else f"api/{version}"
+        served_resources = read(group_path).get("resources")
+        if not isinstance(served_resources, list):
+            raise GarbageError(f"no resources at {group_path}")
+        for entry in served_resources:
             if isinstance(entry, dict) and entry.get("name") == resource and _can_be_listed(entry):
                 return version, str(entry["kind"])
-    whole = f"{resource}.{group}" if group else resource
-    raise NotFoundError(f"no {whole} in namespaces here", code=404, reason="NotServed")
+    full_name = f"{resource}.{group}" if group else resource
+    raise NotFoundError(f"no {full_name} in namespaces here", code=404, reason="NotServed")
 
 
 def names_alone(listing: Listing) -> Listing:
     """Drop all metadata but names, uids and versions."""
     # The annotation of ``kubectl apply`` repeats the object, the contents of a Secret included.
-    items = tuple(
+    named_items = tuple(
         {**item, "metadata": {name: item["metadata"].get(name, "") for name in _KEPT_METADATA}}
         for item in listing.items
     )
-    return dataclasses.replace(listing, items=items)
+    return dataclasses.replace(listing, items=named_items)
 
 
 def _group_versions(read: Read, group: str) -> Iterator[str]:
     if not group:
         yield "v1"
         return
-    answer = read(f"apis/{group}")
-    preferred = answer.get("preferredVersion")
-    entries = [preferred, *(answer.get("versions") or [])]
-    names = [entry.get("version") for entry in entries if isinstance(entry, dict)]
-    for name in dict.fromkeys(names):
-        if not is_kubernetes_name(name):
+    api_group = read(f"apis/{group}")
+    preferred_version = api_group.get("preferredVersion")
+    version_entries = [preferred_version, *(api_group.get("versions") or [])]
+    version_names = [entry.get("version") for entry in version_entries if isinstance(entry, dict)]
+    for version_name in dict.fromkeys(version_names):
+        if not is_kubernetes_name(version_name):
             raise GarbageError(f"no versions of {group}")
-        yield str(name)
+        yield str(version_name)
 
 
 def _can_be_listed(found: dict[str, Any]) -> bool:

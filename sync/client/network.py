@@ -45,10 +45,10 @@ class Meter:
 
     def wait(self) -> float:
         """The seconds that the next piece may take; raises UnreachableError at the deadline."""
-        left = self.deadline - time.monotonic()
-        if left <= 0:
+        seconds_left = self.deadline - time.monotonic()
+        if seconds_left <= 0:
             raise UnreachableError("the answer took too long", reason="Timeout")
-        return min(left, self.read_seconds)
+        return min(seconds_left, self.read_seconds)
 
     def take(self, count: int) -> None:
         """Count received bytes; raises TooLargeError beyond the limit."""
@@ -68,17 +68,17 @@ class Stream(httpcore2.NetworkStream):
         """Read what has arrived; raises UnreachableError or TooLargeError."""
         with _as_unreachable():
             self._connection.settimeout(self._meter.wait())
-            data = self._connection.recv(max_bytes)
-        self._meter.take(len(data))
-        return data
+            received = self._connection.recv(max_bytes)
+        self._meter.take(len(received))
+        return received
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
         """Write the whole buffer; raises UnreachableError."""
-        rest = memoryview(buffer)
+        unsent = memoryview(buffer)
         with _as_unreachable():
-            while rest:
+            while unsent:
                 self._connection.settimeout(self._meter.wait())
-                rest = rest[self._connection.send(rest) :]
+                unsent = unsent[self._connection.send(unsent) :]
 
     def close(self) -> None:
         """Close the connection."""
@@ -141,8 +141,8 @@ class Network(httpcore2.NetworkBackend):
 
     def _connect(self, address: str, port: int) -> Stream:
         with _as_unreachable():
-            wait = min(self._meter.wait(), self._meter.limits.connect_seconds)
-            connection = socket.create_connection((address, port), wait)
+            connect_wait = min(self._meter.wait(), self._meter.limits.connect_seconds)
+            connection = socket.create_connection((address, port), connect_wait)
             # Head and body of a request are two writes: Nagle's algorithm would delay the second.
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return Stream(connection, self._meter)
@@ -155,22 +155,22 @@ def tls_context(credentials: Credentials) -> ssl.SSLContext:
     """
     try:
         authorities = credentials.ca.decode("ascii") if credentials.ca else None
-        context = ssl.create_default_context(cadata=authorities)
+        client_context = ssl.create_default_context(cadata=authorities)
         # Verify as Go's clients do, whatever the defaults of this Python are. Since 3.13 Python
         # refuses authorities without key usage (STRICT), which many clusters have had for years
         # and kubectl accepts; it also accepts each given certificate as a trust anchor
         # (PARTIAL_CHAIN), as Go always did. Names, times, signatures and whether a certificate
         # is an authority at all are verified in any case.
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        client_context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        client_context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         if credentials.certificate:
-            with _certificate_file(credentials.certificate + b"\n" + credentials.key) as path:
-                context.load_cert_chain(path)
+            with _certificate_file(credentials.certificate + b"\n" + credentials.key) as pair_path:
+                client_context.load_cert_chain(pair_path)
     except (ssl.SSLError, ValueError) as error:
         raise UntrustedError(
             f"certificates that cannot be read: {type(error).__name__}", reason="BadCertificate"
         ) from None
-    return context
+    return client_context
 
 
 @contextlib.contextmanager
@@ -231,7 +231,7 @@ class Transport(httpx2.BaseTransport):
         # A compressed answer could expand far beyond the bytes that the meter counts.
         request.headers["Accept-Encoding"] = "identity"
         url = request.url
-        prepared = httpcore2.Request(
+        pool_request = httpcore2.Request(
             method=request.method,
             url=httpcore2.URL(
                 scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
@@ -241,11 +241,11 @@ class Transport(httpx2.BaseTransport):
             extensions={"sni_hostname": self._name} if self._name else {},
         )
         with _as_api_errors():
-            answer = self._pool.handle_request(prepared)
+            pool_answer = self._pool.handle_request(pool_request)
         response = httpx2.Response(
-            answer.status,
-            headers=answer.headers,
-            stream=_ResponseBody(answer.iter_stream(), answer),
+            pool_answer.status,
+            headers=pool_answer.headers,
+            stream=_ResponseBody(pool_answer.iter_stream(), pool_answer),
         )
         try:
             _refuse_redirect_and_coding(response)
@@ -280,9 +280,9 @@ def _refuse_redirect_and_coding(response: httpx2.Response) -> None:
     """Refuse redirects, which lead elsewhere, and compression, whose output nobody counts."""
     if response.status_code in _REDIRECTS:
         raise GarbageError("a redirect", code=response.status_code, reason="Redirect")
-    coding = response.headers.get("Content-Encoding", "identity")
-    if coding != "identity":
-        raise GarbageError(f"a compressed answer ({coding[:20]!r})", reason="Compressed")
+    content_coding = response.headers.get("Content-Encoding", "identity")
+    if content_coding != "identity":
+        raise GarbageError(f"a compressed answer ({content_coding[:20]!r})", reason="Compressed")
 
 
 @contextlib.contextmanager
@@ -291,10 +291,10 @@ def _as_api_errors() -> Iterator[None]:
     try:
         yield
     except httpcore2.RemoteProtocolError as error:
-        text = str(error)
+        protocol_error = str(error)
         # The library has one class for a hang-up and for bytes that are no HTTP.
-        if "disconnect" in text or "closed connection" in text:
+        if "disconnect" in protocol_error or "closed connection" in protocol_error:
             raise UnreachableError("the server hung up", reason="Disconnected") from None
-        raise GarbageError(f"an answer that is no HTTP: {text[:200]}") from None
+        raise GarbageError(f"an answer that is no HTTP: {protocol_error[:200]}") from None
     except (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError) as error:
         raise UnreachableError(str(error)[:200] or type(error).__name__) from None

@@ -63,10 +63,10 @@ class Session:
         self._limits = limits
         self._thread = threading.get_ident()
         self._transport = Transport(credentials, self._meter, allowed)
-        name = "cluster"
+        cluster_name = "cluster"
         configuration = SingleConfig(
-            context_name=name,
-            context=Context(cluster=name),
+            context_name=cluster_name,
+            context=Context(cluster=cluster_name),
             cluster=Cluster(server=credentials.server),
             user=User(token=credentials.token or None),
         )
@@ -91,24 +91,24 @@ class Session:
     def stream(self, request: ApiRequest, seconds: float) -> Iterator[bytes]:
         """Send a request and yield the answer line by line for a number of seconds at most."""
         self._meter.start(seconds, read_seconds=seconds)
-        deadline = time.monotonic() + seconds
+        stream_deadline = time.monotonic() + seconds
         response = self._open_response(self._prepared_request(request))
         try:
-            pieces, held = response.iter_raw(), bytearray()
+            body_pieces, unfinished_line = response.iter_raw(), bytearray()
             while True:
-                left = deadline - time.monotonic()
+                seconds_left = stream_deadline - time.monotonic()
                 # The consumer of a line may send requests of its own, which reset the shared meter.
-                self._meter.start(left, read_seconds=seconds)
-                self._meter.take(len(held))
-                piece = next(pieces, None)
-                if piece is None:
+                self._meter.start(seconds_left, read_seconds=seconds)
+                self._meter.take(len(unfinished_line))
+                body_piece = next(body_pieces, None)
+                if body_piece is None:
                     break
-                held += piece
-                if b"\n" in piece:
-                    *lines, held = held.split(b"\n")
-                    yield from (bytes(line) for line in lines if line.strip())
-            if held.strip():
-                yield bytes(held)
+                unfinished_line += body_piece
+                if b"\n" in body_piece:
+                    *whole_lines, unfinished_line = unfinished_line.split(b"\n")
+                    yield from (bytes(line) for line in whole_lines if line.strip())
+            if unfinished_line.strip():
+                yield bytes(unfinished_line)
         finally:
             response.close()
 
@@ -131,7 +131,7 @@ class Session:
     def _prepared_request(self, request: ApiRequest) -> BasicRequest:
         """Let the library build the path, and give it our own body as it stands."""
         _check_address(request)
-        prepared = self._library.prepare_request(
+        basic_request = self._library.prepare_request(
             request.method,
             request.kind.model,
             None if request.body is None else _BodyWithoutName,
@@ -145,8 +145,8 @@ class Session:
         )
         if request.body is not None:
             # The library's models would drop unknown fields. Manifests may hold lone surrogates.
-            prepared.data = msgspec.Raw(dumps(request.body).encode("utf-8", "surrogatepass"))
-        return prepared
+            basic_request.data = msgspec.Raw(dumps(request.body).encode("utf-8", "surrogatepass"))
+        return basic_request
 
 
 class _BodyWithoutName:
@@ -192,6 +192,6 @@ def check_server(server: str) -> None:
         url = httpx2.URL(server)
     except (httpx2.InvalidURL, ValueError):
         url = httpx2.URL("")
-    is_place = _HOST.fullmatch(url.host) and (url.port or 443) <= _HIGHEST_PORT
-    if url.scheme != "https" or not is_place or url.userinfo or url.query or url.fragment:
+    is_host_and_port = _HOST.fullmatch(url.host) and (url.port or 443) <= _HIGHEST_PORT
+    if url.scheme != "https" or not is_host_and_port or url.userinfo or url.query or url.fragment:
         raise InvalidError("a server's address is https://HOST[:PORT]", reason="BadServer")

@@ -56,8 +56,8 @@ def connect(
             connection.cluster_uid = ""
         connection.full_clean()
         connection.save()
-        action = Action.UPDATE if existing else Action.CREATE
-        record_connection(connection, action, before=before, author=(user, reason))
+        revision_action = Action.UPDATE if existing else Action.CREATE
+        record_connection(connection, revision_action, before=before, author=(user, reason))
     alerts.resolve(cluster, ALERT)
     return connection
 
@@ -126,14 +126,14 @@ def place_of(connection: ClusterConnection) -> str:
 
     Whoever changes the server in a row makes its credential useless, and so cannot steal it.
     """
-    reached = (
+    server_reached = (
         connection.server,
         connection.authority_certificates,
         connection.tls_server_name,
         connection.certificate,
     )
-    digest = hashlib.sha256(json.dumps(reached).encode()).hexdigest()
-    return f"{connection.cluster.uid}/{connection.method}/{digest}"
+    server_digest = hashlib.sha256(json.dumps(server_reached).encode()).hexdigest()
+    return f"{connection.cluster.uid}/{connection.method}/{server_digest}"
 
 
 def _fill_row(connection: ClusterConnection, credentials: Credentials) -> None:
@@ -151,18 +151,18 @@ def _fill_row(connection: ClusterConnection, credentials: Credentials) -> None:
     connection.since = connection.tested = None
     connection.missing_permissions = []
     secret = credentials.token.encode() or credentials.key
-    sealed = sealed_box.seal(secret, place=place_of(connection))
-    connection.key_id, connection.sealed = sealed.key_id, sealed.data
+    sealed_credential = sealed_box.seal(secret, place=place_of(connection))
+    connection.key_id, connection.sealed = sealed_credential.key_id, sealed_credential.data
 
 
 def _credential_expiry(credentials: Credentials) -> datetime | None:
     """The end of a client certificate, or of a token that is a JWT with an expiry."""
     if credentials.certificate:
         return x509.load_pem_x509_certificate(credentials.certificate).not_valid_after_utc
-    parts = credentials.token.split(".")
+    token_parts = credentials.token.split(".")
     try:
-        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=="))
-        return datetime.fromtimestamp(claims["exp"], UTC)
+        token_claims = json.loads(base64.urlsafe_b64decode(token_parts[1] + "=="))
+        return datetime.fromtimestamp(token_claims["exp"], UTC)
     except (IndexError, ValueError, KeyError, TypeError, OverflowError, OSError, binascii.Error):
         return None
 

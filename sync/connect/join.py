@@ -71,8 +71,8 @@ def join(request: JoinRequest, *, user: str, reason: str = "") -> Joined:
     # Fails here without a public key, before the credential is sent anywhere.
     sealed_box.current_key_id()
     existing = ClusterConnection.objects.filter(cluster__name=request.name).first()
-    known = existing.cluster_uid if existing and not request.is_other_cluster else ""
-    findings = _try_connection(credentials, known, grants_of(_known_cluster(request)))
+    known_uid = existing.cluster_uid if existing and not request.is_other_cluster else ""
+    findings = _try_connection(credentials, known_uid, grants_of(_known_cluster(request)))
     if (
         existing
         and existing.state == probe.State.OK

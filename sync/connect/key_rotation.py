@@ -42,17 +42,17 @@ class Rotation:
 
 def key_states() -> list[KeyState]:
     """List all keys in files and rows, the current one first."""
-    public = [sealed_box.key_id(key) for key in seal_keys.public_keys()]
-    private = {sealed_box.key_id(key.public_key()) for key in seal_keys.private_keys()}
-    used = list(ClusterConnection.objects.values_list("key_id", flat=True))
+    public_ids = [sealed_box.key_id(key) for key in seal_keys.public_keys()]
+    private_ids = {sealed_box.key_id(key.public_key()) for key in seal_keys.private_keys()}
+    used_ids = list(ClusterConnection.objects.values_list("key_id", flat=True))
     return [
         KeyState(
-            key_id=name,
-            is_current=name in public[:1],
-            has_private=name in private,
-            rows=used.count(name),
+            key_id=sealing_key,
+            is_current=sealing_key in public_ids[:1],
+            has_private=sealing_key in private_ids,
+            rows=used_ids.count(sealing_key),
         )
-        for name in dict.fromkeys((*public, *sorted(private), *sorted(used)))
+        for sealing_key in dict.fromkeys((*public_ids, *sorted(private_ids), *sorted(used_ids)))
     ]
 
 
@@ -61,39 +61,39 @@ def rotate() -> Rotation:
 
     Raises SealingError without a private key; KeyFileError, OSError if files cannot be written.
     """
-    keys = seal_keys.private_keys()
-    if not keys:
+    private_keys = seal_keys.private_keys()
+    if not private_keys:
         raise sealed_box.SealingError("no-private-key", "only who has the private keys can rotate")
-    newest = sealed_box.key_id(keys[0].public_key())
-    is_new = not ClusterConnection.objects.exclude(key_id=newest).exists()
+    newest_id = sealed_box.key_id(private_keys[0].public_key())
+    is_new = not ClusterConnection.objects.exclude(key_id=newest_id).exists()
     if is_new:
-        newest = sealed_box.key_id(seal_keys.add_key())
-    elif sealed_box.current_key_id() != newest:
+        newest_id = sealed_box.key_id(seal_keys.add_key())
+    elif sealed_box.current_key_id() != newest_id:
         # The rotation was killed between the two files: the private one is written first.
         seal_keys.publish_keys()
-    return _reseal_rows(Rotation(newest, is_new=is_new), seal_keys.private_keys())
+    return _reseal_rows(Rotation(newest_id, is_new=is_new), seal_keys.private_keys())
 
 
 def _reseal_rows(rotation: Rotation, keys: list[X25519PrivateKey]) -> Rotation:
-    newest = next(key for key in keys if sealed_box.key_id(key.public_key()) == rotation.key_id)
-    waiting = ClusterConnection.objects.exclude(key_id=rotation.key_id)
+    newest_key = next(key for key in keys if sealed_box.key_id(key.public_key()) == rotation.key_id)
+    rows_to_seal = ClusterConnection.objects.exclude(key_id=rotation.key_id)
     # A transaction for each row: whatever a killed rotation has sealed stays sealed.
-    for pk in waiting.order_by("pk").values_list("pk", flat=True):
+    for pk in rows_to_seal.order_by("pk").values_list("pk", flat=True):
         with transaction.atomic():
-            row = ClusterConnection.objects.select_for_update(of=("self",)).get(pk=pk)
-            place = place_of(row)
+            connection_row = ClusterConnection.objects.select_for_update(of=("self",)).get(pk=pk)
+            place = place_of(connection_row)
             try:
-                box = sealed_box.Sealed(row.key_id, bytes(row.sealed))
-                plain = sealed_box.open_with(keys, box, place=place)
+                old_box = sealed_box.Sealed(connection_row.key_id, bytes(connection_row.sealed))
+                unsealed = sealed_box.open_with(keys, old_box, place=place)
             except sealed_box.SealingError as error:
-                alarm(row, str(error))
-                rotation.failed.append(row.cluster.name)
+                alarm(connection_row, str(error))
+                rotation.failed.append(connection_row.cluster.name)
                 continue
-            sealed = sealed_box.seal_to(newest.public_key(), plain, place=place)
-            ClusterConnection.objects.filter(pk=pk, key_id=row.key_id).update(
-                sealed=sealed.data, key_id=sealed.key_id
+            resealed = sealed_box.seal_to(newest_key.public_key(), unsealed, place=place)
+            ClusterConnection.objects.filter(pk=pk, key_id=connection_row.key_id).update(
+                sealed=resealed.data, key_id=resealed.key_id
             )
-        rotation.done.append(row.cluster.name)
+        rotation.done.append(connection_row.cluster.name)
     return rotation
 
 
@@ -113,8 +113,8 @@ def retire(key_id: str = "") -> list[str]:
             raise RetireError(
                 f"{state.key_id} is needed by {counted(state.rows, 'clusters')}: rotate first"
             )
-    names = [state.key_id for state in wanted]
+    retired = [state.key_id for state in wanted]
     known = [*seal_keys.public_keys()]
     known += [key.public_key() for key in seal_keys.private_keys()]
-    seal_keys.drop_keys([seal_keys.raw(key) for key in known if sealed_box.key_id(key) in names])
-    return names
+    seal_keys.drop_keys([seal_keys.raw(key) for key in known if sealed_box.key_id(key) in retired])
+    return retired

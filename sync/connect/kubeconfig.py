@@ -139,20 +139,20 @@ def parse(text: str, *, context: str = "") -> Credentials:
 
     Other contexts, clusters and users of the file are ignored. Raises KubeconfigError.
     """
-    shape = _read_document(text)
+    document = _read_document(text)
     findings = KubeconfigProblems()
-    name = context or shape.get("current-context") or ""
-    if not name:
-        raise _refusal("no-context", "current-context", "names none", _known_contexts(shape))
-    place, chosen = _named_entry(shape, "contexts", "context", name)
+    context_name = context or document.get("current-context") or ""
+    if not context_name:
+        raise _refusal("no-context", "current-context", "names none", _known_contexts(document))
+    entry_place, chosen_context = _named_entry(document, "contexts", "context", context_name)
     for part in ("cluster", "user"):
-        if not isinstance(chosen.get(part), str) or not chosen[part]:
-            raise _refusal("incomplete", f"{place}.{part}", "is missing", f"name the {part}")
-    place, cluster = _named_entry(shape, "clusters", "cluster", chosen["cluster"])
-    at, user = _named_entry(shape, "users", "user", chosen["user"])
-    _refuse_fields(cluster, place, _CLUSTER_REFUSED, _CLUSTER_ACCEPTED, findings)
-    _refuse_fields(user, at, _USER_REFUSED, _USER_ACCEPTED, findings)
-    credentials = _credentials(cluster, place, user, at, findings)
+        if not isinstance(chosen_context.get(part), str) or not chosen_context[part]:
+            raise _refusal("incomplete", f"{entry_place}.{part}", "is missing", f"name the {part}")
+    entry_place, cluster = _named_entry(document, "clusters", "cluster", chosen_context["cluster"])
+    user_place, user = _named_entry(document, "users", "user", chosen_context["user"])
+    _refuse_fields(cluster, entry_place, _CLUSTER_REFUSED, _CLUSTER_ACCEPTED, findings)
+    _refuse_fields(user, user_place, _USER_REFUSED, _USER_ACCEPTED, findings)
+    credentials = _credentials(cluster, entry_place, user, user_place, findings)
     if findings.found:
         raise KubeconfigError(findings.found)
     return credentials
@@ -174,11 +174,11 @@ def _credentials(
             "anybody could answer in the cluster's place and be given the credential",
             "leave it out and give certificate-authority-data",
         )
-    data = findings.text(cluster, "certificate-authority-data", place)
+    authority_data = findings.text(cluster, "certificate-authority-data", place)
     return Credentials(
         server=read_server(findings.text(cluster, "server", place), f"{place}.server", findings),
-        ca=decode_certificates(data, f"{place}.certificate-authority-data", findings)
-        if data
+        ca=decode_certificates(authority_data, f"{place}.certificate-authority-data", findings)
+        if authority_data
         else None,
         token=token,
         certificate=certificate,
@@ -192,75 +192,75 @@ def _token_or_pair(
 ) -> tuple[str, bytes, bytes]:
     """Read the user's one credential: a token, or a certificate and its key."""
     token = findings.token(user, "token", at)
-    data = [
+    pair_data = [
         findings.text(user, name, at) for name in ("client-certificate-data", "client-key-data")
     ]
-    if token and any(data):
+    if token and any(pair_data):
         findings.add("two-credentials", at, "has a token and a client certificate", "keep one")
-    if not token and not any(data):
+    if not token and not any(pair_data):
         # After another problem, such as an exec plugin, the missing credential is its consequence.
         if not findings.found:
             findings.add(
                 "no-credential", at, "has neither token nor client certificate", _HOW_TO_GET_ONE
             )
         return "", b"", b""
-    if not any(data):
+    if not any(pair_data):
         return token, b"", b""
-    return (token, *decode_pair(data[0], data[1], at, findings))
+    return (token, *decode_pair(pair_data[0], pair_data[1], at, findings))
 
 
 def _read_document(text: str) -> Mapping[str, Any]:
     # Before the parser, whose work a large text would multiply.
     if len(text.encode("utf-8", "surrogatepass")) > LARGEST:
-        fix = "kubectl config view --raw --flatten --minify leaves only what is needed"
-        raise _refusal("too-large", "", f"larger than {LARGEST // 1024} KiB", fix)
+        flatten_fix = "kubectl config view --raw --flatten --minify leaves only what is needed"
+        raise _refusal("too-large", "", f"larger than {LARGEST // 1024} KiB", flatten_fix)
     try:
         documents = parse_documents(text, "kubeconfig")
     except ManifestError as error:
         refusals = []
         for problem in error.problems:
-            codes = (
+            syntax_codes = (
                 code for start, code in _SYNTAX_CODES.items() if problem.message.startswith(start)
             )
-            refusals.append(Refusal(next(codes, "syntax"), "", str(problem)))
+            refusals.append(Refusal(next(syntax_codes, "syntax"), "", str(problem)))
         raise KubeconfigError(refusals) from None
     if len(documents) != 1 or not isinstance(documents[0].value, dict):
         raise _refusal("not-a-kubeconfig", "", "is not one kubeconfig", "give one file")
-    shape: dict[str, Any] = documents[0].value
-    if shape.get("kind", "Config") != "Config" or shape.get("apiVersion", "v1") != "v1":
+    document: dict[str, Any] = documents[0].value
+    if document.get("kind", "Config") != "Config" or document.get("apiVersion", "v1") != "v1":
         raise _refusal("not-a-kubeconfig", "kind", "is not Config of v1", "give a kubeconfig")
-    return shape
+    return document
 
 
 def _named_entry(
     shape: Mapping[str, Any], group: str, part: str, name: str
 ) -> tuple[str, Mapping[str, Any]]:
     """Find a named entry of one of the three lists; returns its path and its content."""
-    entries = shape.get(group)
-    if not isinstance(entries, list):
+    named_entries = shape.get(group)
+    if not isinstance(named_entries, list):
         raise _refusal("incomplete", group, "is no list", "give a whole kubeconfig")
-    matches = [
+    named_matches = [
         (index, entry)
-        for index, entry in enumerate(entries)
+        for index, entry in enumerate(named_entries)
         if isinstance(entry, dict) and entry.get("name") == name
     ]
-    if not matches:
-        fix = _known_contexts(shape) if group == "contexts" else f"add it to {group}"
-        raise _refusal(f"unknown-{part}", group, f'has no entry "{name}"', fix)
-    if len(matches) > 1:
+    if not named_matches:
+        entry_fix = _known_contexts(shape) if group == "contexts" else f"add it to {group}"
+        raise _refusal(f"unknown-{part}", group, f'has no entry "{name}"', entry_fix)
+    if len(named_matches) > 1:
         raise _refusal("duplicate-name", group, f'has two entries "{name}"', "keep one")
-    index, entry = matches[0]
-    place = f"{group}[{index}].{part}"
+    index, entry = named_matches[0]
+    entry_place = f"{group}[{index}].{part}"
     if not isinstance(entry.get(part), dict):
-        raise _refusal("incomplete", place, "is missing", "give a whole kubeconfig")
-    return place, entry[part]
+        raise _refusal("incomplete", entry_place, "is missing", "give a whole kubeconfig")
+    return entry_place, entry[part]
 
 
 def _known_contexts(shape: Mapping[str, Any]) -> str:
-    entries = shape.get("contexts")
+    context_entries = shape.get("contexts")
     names = [
         str(entry.get("name"))
-        for entry in (entries if isinstance(entries, list) else [])
+        for entry in (context_entries if isinstance(context_entries, list) else [])
         if isinstance(entry, dict)
     ]
     return f"name one of {', '.join(names)}" if names else "the file has no contexts"
@@ -276,8 +276,8 @@ def _refuse_fields(
     """Refuse forbidden fields, and unknown ones: ignoring them could lose a safeguard."""
     for name, value in entry.items():
         if name in refused and value not in (None, ""):
-            code, message, fix = refused[name]
-            findings.add(code, f"{place}.{name}", message, fix)
+            code, message, field_fix = refused[name]
+            findings.add(code, f"{place}.{name}", message, field_fix)
         elif name not in accepted and name not in refused:
             findings.add("unknown-field", f"{place}.{name}", "is not known here", "leave it out")
 
@@ -286,76 +286,76 @@ def _refusal(code: str, field: str, message: str, fix: str) -> KubeconfigError:
     return KubeconfigError([Refusal(code, field, message, fix)])
 
 
-def read_server(value: str, place: str, findings: KubeconfigProblems) -> str:
+def read_server(server: str, place: str, findings: KubeconfigProblems) -> str:
     """Validate ``https://host[:port][/path]``; empty for anything else."""
     try:
-        parts = urlsplit(value)
-        _ = parts.port  # raises for a port that is no number
+        server_url = urlsplit(server)
+        _ = server_url.port  # raises for a port that is no number
     except ValueError:
-        parts = urlsplit("")
+        server_url = urlsplit("")
     # Other parsers read control characters, backslashes and IDNs differently than urlsplit.
-    is_plain = value.isascii() and value.isprintable() and not re.search(r"[\s\\]", value)
-    if not is_plain or not parts.hostname or len(value) > _LONGEST_ADDRESS:
+    is_plain = server.isascii() and server.isprintable() and not re.search(r"[\s\\]", server)
+    if not is_plain or not server_url.hostname or len(server) > _LONGEST_ADDRESS:
         findings.add("server", place, "is no address", "write https://HOST:PORT")
-    elif parts.scheme != "https":
+    elif server_url.scheme != "https":
         message = "is not https: the credential would be sent in the clear"
         findings.add("http", place, message, "write https://HOST:PORT")
-    elif parts.username is not None or parts.query or parts.fragment:
+    elif server_url.username is not None or server_url.query or server_url.fragment:
         message = "has a user, a query or a fragment"
         findings.add("server", place, message, "write https://HOST:PORT")
-    elif is_never_a_server(parts.hostname):
+    elif is_never_a_server(server_url.hostname):
         message = "is an address that no API server has (link-local, multicast, a tunnel's or none)"
         findings.add("address", place, message, "give the API server's own address")
     else:
-        return value.rstrip("/")
+        return server.rstrip("/")
     return ""
 
 
-def decode_certificates(data: str, place: str, findings: KubeconfigProblems) -> bytes:
+def decode_certificates(certificate_data: str, place: str, findings: KubeconfigProblems) -> bytes:
     """Decode one or more PEM certificates; empty if they cannot be read."""
-    pem = _decode_base64(data, place, findings)
+    certificates_pem = _decode_base64(certificate_data, place, findings)
     try:
-        if pem:
-            x509.load_pem_x509_certificates(pem)
+        if certificates_pem:
+            x509.load_pem_x509_certificates(certificates_pem)
     except ValueError:
         findings.add("certificate", place, "is no PEM certificate", _FLATTEN)
         return b""
-    return pem
+    return certificates_pem
 
 
 def decode_pair(
     certificate: str, key: str, place: str, findings: KubeconfigProblems
 ) -> tuple[bytes, bytes]:
     """Decode a client certificate and its key, PEM; empty if they cannot be used together."""
-    at, at_key = f"{place}.client-certificate-data", f"{place}.client-key-data"
+    at_certificate, at_key = f"{place}.client-certificate-data", f"{place}.client-key-data"
     if not certificate or not key:
-        missing = at_key if certificate else at
-        findings.add("incomplete", missing, "is missing: both are needed", _FLATTEN)
+        missing_place = at_key if certificate else at_certificate
+        findings.add("incomplete", missing_place, "is missing: both are needed", _FLATTEN)
         return b"", b""
-    known = len(findings.found)
-    pem = decode_certificates(certificate, at, findings)
+    problems_before = len(findings.found)
+    certificate_pem = decode_certificates(certificate, at_certificate, findings)
     key_pem = _decode_base64(key, at_key, findings)
-    if len(findings.found) > known:
+    if len(findings.found) > problems_before:
         return b"", b""
     try:
-        private = serialization.load_pem_private_key(key_pem, None)
+        private_key = serialization.load_pem_private_key(key_pem, None)
     except TypeError:
         findings.add("key", at_key, "needs a password", "give it without one; it is sealed here")
         return b"", b""
     except ValueError:
         findings.add("key", at_key, "is no PEM key", _FLATTEN)
         return b"", b""
-    if _public_bytes(private.public_key()) != _public_bytes(
-        x509.load_pem_x509_certificate(pem).public_key()
+    if _public_bytes(private_key.public_key()) != _public_bytes(
+        x509.load_pem_x509_certificate(certificate_pem).public_key()
     ):
         findings.add("key-mismatch", at_key, "is the key of another certificate", _FLATTEN)
-    return pem, key_pem
+    return certificate_pem, key_pem
 
 
 def _public_bytes(key: Any) -> bytes:
     encoding, shape = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-    found: bytes = key.public_bytes(encoding, shape)
-    return found
+    der_bytes: bytes = key.public_bytes(encoding, shape)
+    return der_bytes
 
 
 def _decode_base64(data: str, place: str, findings: KubeconfigProblems) -> bytes:

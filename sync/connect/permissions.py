@@ -60,9 +60,9 @@ class Grant:
 
     def describe(self, verbs: Iterable[str], name: str = "") -> str:
         """Describe some verbs of the grant, such as ``get, patch resourcequotas``."""
-        resource = f"{self.resource}.{self.group}" if self.group else self.resource
-        where = f" in namespace {self.namespace}" if self.namespace else ""
-        return f"{', '.join(verbs)} {resource}{f' {name}' if name else ''}{where}"
+        described_resource = f"{self.resource}.{self.group}" if self.group else self.resource
+        in_namespace = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"{', '.join(verbs)} {described_resource}{f' {name}' if name else ''}{in_namespace}"
 
 
 GRANTS: Final = (
@@ -112,15 +112,15 @@ def where_counted(
 
 def grants_of(cluster: Cluster) -> tuple[Grant, ...]:
     """The permissions that the portal needs in a cluster, those for counted resources included."""
-    always = {(grant.group, grant.resource) for grant in GRANTS}
-    counted = _counted_resources(cluster)
-    more = (
-        Grant(group=each.group, resource=each.resource, verbs=_LIST_VERBS, namespace=place)
-        for each in sorted(counted, key=str)
-        if (each.group, each.resource) not in always
-        for place in (sorted(counted[each]) if str(each) == SECRETS else [""])
+    always_granted = {(grant.group, grant.resource) for grant in GRANTS}
+    counted_resources = _counted_resources(cluster)
+    counting_grants = (
+        Grant(group=resource.group, resource=resource.resource, verbs=_LIST_VERBS, namespace=place)
+        for resource in sorted(counted_resources, key=str)
+        if (resource.group, resource.resource) not in always_granted
+        for place in (sorted(counted_resources[resource]) if str(resource) == SECRETS else [""])
     )
-    return (*GRANTS, *more)
+    return (*GRANTS, *counting_grants)
 
 
 def remark_on(grants: Iterable[Grant]) -> str:
@@ -133,11 +133,11 @@ def _counted_resources(cluster: Cluster) -> dict[GroupVersionResource, set[str]]
     """The resources that the stored quotas count; none for an unsaved cluster."""
     if cluster.pk is None:
         return {}
-    rows = ResourceQuotaRow.objects.filter(quota__namespace__cluster=cluster)
+    quota_rows = ResourceQuotaRow.objects.filter(quota__namespace__cluster=cluster)
     bound: dict[str, set[str]] = defaultdict(set)
-    for namespace, name in rows.values_list("quota__namespace__name", "resource").order_by():
+    for namespace, name in quota_rows.values_list("quota__namespace__name", "resource").order_by():
         bound[namespace].add(name)
     # Namespaces that exist in the portal alone need no Role; before the first pass none is known.
-    seen = SyncedObject.objects.filter(cluster=cluster, kind="Namespace", gone=None)
-    there = set(seen.filter(theirs__isnull=False).values_list("name", flat=True))
+    synced_namespaces = SyncedObject.objects.filter(cluster=cluster, kind="Namespace", gone=None)
+    there = set(synced_namespaces.filter(theirs__isnull=False).values_list("name", flat=True))
     return where_counted((n, names) for n, names in bound.items() if not there or n in there)

@@ -91,26 +91,26 @@ def probe(client: Client, *, known_uid: str = "", grants: Sequence[Grant] = GRAN
 
 def state_of(error: APIError) -> str:
     """The connection's state after an error."""
-    states = (state for kind, state in _STATE_OF_ERROR if isinstance(error, kind))
-    return next(states, State.UNREACHABLE)
+    error_states = (state for kind, state in _STATE_OF_ERROR if isinstance(error, kind))
+    return next(error_states, State.UNREACHABLE)
 
 
 def _probe_server(client: Client, known_uid: str, grants: Sequence[Grant]) -> ProbeResult:
     version = str(client.version()["gitVersion"])[:100]
-    before, theirs = datetime.now(UTC), client.server_time()
+    our_time, server_time = datetime.now(UTC), client.server_time()
     # Exact to a second only, as the header is.
-    skew = None if theirs is None else round((theirs - before).total_seconds(), 1)
+    skew = None if server_time is None else round((server_time - our_time).total_seconds(), 1)
     missing, unread = _missing_grants(client, grants)
     # kube-system lives as long as its cluster does, and its uid is the usual id of a cluster.
-    system = None if "namespaces" in unread else client.get("Namespace", "kube-system")
-    uid = str(system["metadata"].get("uid", ""))[:64] if system else ""
+    kube_system = None if "namespaces" in unread else client.get("Namespace", "kube-system")
+    cluster_uid = str(kube_system["metadata"].get("uid", ""))[:64] if kube_system else ""
     problems = []
-    if known_uid and uid and uid != known_uid:
-        text = f"another cluster answers there now: its uid is {uid}, it was {known_uid}"
+    if known_uid and cluster_uid and cluster_uid != known_uid:
+        text = f"another cluster answers there now: its uid is {cluster_uid}, it was {known_uid}"
         problems.append((OTHER_CLUSTER, text))
     if skew is not None and abs(skew) > MAX_SKEW:
-        way = "ahead of" if skew > 0 else "behind"
-        problems.append((SKEW, f"the cluster's clock is {abs(skew):.0f} s {way} the portal's"))
+        skew_way = "ahead of" if skew > 0 else "behind"
+        problems.append((SKEW, f"the cluster's clock is {abs(skew):.0f} s {skew_way} the portal's"))
     state, message = State.OK, ""
     if problems and problems[0][0] == OTHER_CLUSTER:
         state, message = State.UNTRUSTED, problems[0][1]
@@ -120,7 +120,7 @@ def _probe_server(client: Client, known_uid: str, grants: Sequence[Grant]) -> Pr
         state=state,
         message=message,
         server_version=version,
-        cluster_uid=uid,
+        cluster_uid=cluster_uid,
         clock_skew=skew,
         missing=missing,
         problems=tuple(problems),
@@ -131,19 +131,19 @@ def _missing_grants(
     client: Client, grants: Sequence[Grant]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """List the missing permissions, and the essential resources that cannot even be read."""
-    missing, unread = [], []
+    missing_grants, unreadable = [], []
     for grant in grants:
         for name in grant.names or ("",):
-            lacking = [
+            lacking_verbs = [
                 verb
                 for verb in grant.verbs
                 if not client.can(verb, grant.group, grant.resource, grant.namespace, name=name)
             ]
-            if lacking:
-                missing.append(grant.describe(lacking, name))
-            if grant.is_essential and ESSENTIAL_VERBS.intersection(lacking):
-                unread.append(grant.resource)
-    return tuple(missing), tuple(unread)
+            if lacking_verbs:
+                missing_grants.append(grant.describe(lacking_verbs, name))
+            if grant.is_essential and ESSENTIAL_VERBS.intersection(lacking_verbs):
+                unreadable.append(grant.resource)
+    return tuple(missing_grants), tuple(unreadable)
 
 
 def store(connection: ClusterConnection, findings: ProbeResult) -> None:
@@ -158,12 +158,12 @@ def store(connection: ClusterConnection, findings: ProbeResult) -> None:
     if findings.server_version:
         connection.clock_skew = findings.clock_skew
         connection.missing_permissions = list(findings.missing)
-    values = {name: getattr(connection, name) for name in _PROBED_COLUMNS}
+    probed_values = {name: getattr(connection, name) for name in _PROBED_COLUMNS}
     # The generation: a row with other credentials by now was not tested.
     same = ClusterConnection.objects.filter(pk=connection.pk, generation=connection.generation)
-    same.update(**values)
+    same.update(**probed_values)
     problems = dict(findings.problems)
     for kind, severity in ((OTHER_CLUSTER, alerts.CRITICAL), (SKEW, alerts.WARNING)):
-        text = problems.get(kind, "")
-        if text or findings.server_version:
-            alerts.set_alert(connection.cluster, kind, text, severity=severity)
+        problem_text = problems.get(kind, "")
+        if problem_text or findings.server_version:
+            alerts.set_alert(connection.cluster, kind, problem_text, severity=severity)

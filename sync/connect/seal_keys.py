@@ -34,22 +34,22 @@ class KeyFileError(Exception):
 
 def public_keys() -> list[X25519PublicKey]:
     """Read the public keys, the current one first; empty without a file. Raises KeyFileError."""
-    path = Path(settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE)
-    loaded = _load_key_file(path, serialization.load_pem_public_key)
-    keys = [key for key in loaded if isinstance(key, X25519PublicKey)]
-    if len(keys) < len(loaded):
-        raise KeyFileError(f"{path} holds something else than X25519 public keys")
-    return keys
+    public_file = Path(settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE)
+    loaded_keys = _load_key_file(public_file, serialization.load_pem_public_key)
+    x25519_keys = [key for key in loaded_keys if isinstance(key, X25519PublicKey)]
+    if len(x25519_keys) < len(loaded_keys):
+        raise KeyFileError(f"{public_file} holds something else than X25519 public keys")
+    return x25519_keys
 
 
 def private_keys() -> list[X25519PrivateKey]:
     """Read the private keys; empty without a readable file. Raises KeyFileError."""
     path = Path(settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE)
-    loaded = _load_key_file(path, partial(serialization.load_pem_private_key, password=None))
-    keys = [key for key in loaded if isinstance(key, X25519PrivateKey)]
-    if len(keys) < len(loaded):
+    loaded_keys = _load_key_file(path, partial(serialization.load_pem_private_key, password=None))
+    x25519_keys = [key for key in loaded_keys if isinstance(key, X25519PrivateKey)]
+    if len(x25519_keys) < len(loaded_keys):
         raise KeyFileError(f"{path} holds something else than X25519 private keys")
-    return keys
+    return x25519_keys
 
 
 def ensure_keys() -> bool:
@@ -70,9 +70,9 @@ def ensure_keys() -> bool:
 def add_key() -> X25519PublicKey:
     """Create a new pair, which becomes the current one. Raises KeyFileError, OSError."""
     with _key_files_locked():
-        made = X25519PrivateKey.generate()
-        _write_key_files([made, *private_keys()], public_keys())
-    return made.public_key()
+        new_key = X25519PrivateKey.generate()
+        _write_key_files([new_key, *private_keys()], public_keys())
+    return new_key.public_key()
 
 
 def publish_keys() -> None:
@@ -84,9 +84,9 @@ def publish_keys() -> None:
 def drop_keys(unwanted: Sequence[bytes]) -> None:
     """Drop keys by their public bytes from both files. Raises KeyFileError, OSError."""
     with _key_files_locked():
-        kept = [key for key in private_keys() if raw(key.public_key()) not in unwanted]
-        others = [key for key in public_keys() if raw(key) not in unwanted]
-        _write_key_files(kept, others)
+        kept_private = [key for key in private_keys() if raw(key.public_key()) not in unwanted]
+        kept_public = [key for key in public_keys() if raw(key) not in unwanted]
+        _write_key_files(kept_private, kept_public)
 
 
 def raw(key: X25519PublicKey) -> bytes:
@@ -96,28 +96,28 @@ def raw(key: X25519PublicKey) -> bytes:
 
 def _write_key_files(keys: Sequence[X25519PrivateKey], others: Sequence[X25519PublicKey]) -> None:
     """Write both files: all pairs, and public keys without a private one."""
-    shape, none = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    private = b"".join(key.private_bytes(_PEM, shape, none) for key in keys)
-    public = {raw(key): key for key in (*(key.public_key() for key in keys), *others)}
-    info = serialization.PublicFormat.SubjectPublicKeyInfo
-    written = b"".join(key.public_bytes(_PEM, info) for key in public.values())
+    pkcs8, unencrypted = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    private_pem = b"".join(key.private_bytes(_PEM, pkcs8, unencrypted) for key in keys)
+    public_by_raw = {raw(key): key for key in (*(key.public_key() for key in keys), *others)}
+    key_info = serialization.PublicFormat.SubjectPublicKeyInfo
+    public_pem = b"".join(key.public_bytes(_PEM, key_info) for key in public_by_raw.values())
     # The private file first: nobody may seal with a key that nobody can open.
-    _replace_file(Path(settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE), private, _PRIVATE_MODE)
-    _replace_file(Path(settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE), written, _PUBLIC_MODE)
+    _replace_file(Path(settings.GATEHOUSE_SEAL_PRIVATE_KEYS_FILE), private_pem, _PRIVATE_MODE)
+    _replace_file(Path(settings.GATEHOUSE_SEAL_PUBLIC_KEYS_FILE), public_pem, _PUBLIC_MODE)
 
 
 def _replace_file(path: Path, content: bytes, mode: int) -> None:
     """Replace a file atomically: a reader sees the old content or the new one."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # In the same folder, since a rename is atomic within one file system only.
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    key_draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     # The mode at creation: a later chmod would leave the private key readable for a moment.
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+    with os.fdopen(os.open(key_draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
         file.write(content)
         file.flush()
         # Otherwise a crash could leave the renamed file empty.
         os.fsync(file.fileno())
-    draft.replace(path)
+    key_draft.replace(path)
 
 
 @contextmanager
@@ -135,15 +135,15 @@ def _key_files_locked() -> Iterator[None]:
 def _load_key_file(path: Path, load: Callable[[bytes], object]) -> list[object]:
     """Load all keys of a file, None for an invalid one; empty without a readable file."""
     try:
-        blocks = _PEM_BLOCK.findall(path.read_bytes())
+        pem_blocks = _PEM_BLOCK.findall(path.read_bytes())
     except (FileNotFoundError, PermissionError, NotADirectoryError):
         return []
     except OSError as error:
         raise KeyFileError(f"{path}: {error.strerror}") from error
-    loaded: list[object] = []
-    for block in blocks:
+    loaded_keys: list[object] = []
+    for pem_block in pem_blocks:
         try:
-            loaded.append(load(block))
+            loaded_keys.append(load(pem_block))
         except (ValueError, TypeError):
-            loaded.append(None)
-    return loaded
+            loaded_keys.append(None)
+    return loaded_keys

@@ -67,12 +67,12 @@ def seal(plain: bytes, *, place: str) -> Sealed:
 
 def seal_to(recipient: X25519PublicKey, plain: bytes, *, place: str) -> Sealed:
     """Seal bytes to one public key."""
-    name = key_id(recipient)
+    recipient_id = key_id(recipient)
     ephemeral = X25519PrivateKey.generate()
-    own = ephemeral.public_key().public_bytes(*_RAW)
-    key, nonce = _derive_key_and_nonce(ephemeral.exchange(recipient), own, recipient)
-    ciphertext = AESGCM(key).encrypt(nonce, plain, _associated_data(place, name))
-    return Sealed(name, _FORMAT_VERSION + own + ciphertext)
+    ephemeral_bytes = ephemeral.public_key().public_bytes(*_RAW)
+    key, nonce = _derive_key_and_nonce(ephemeral.exchange(recipient), ephemeral_bytes, recipient)
+    ciphertext = AESGCM(key).encrypt(nonce, plain, _associated_data(place, recipient_id))
+    return Sealed(recipient_id, _FORMAT_VERSION + ephemeral_bytes + ciphertext)
 
 
 def open_sealed(sealed: Sealed, *, place: str) -> bytes:
@@ -88,38 +88,38 @@ def open_with(keys: Sequence[X25519PrivateKey], sealed: Sealed, *, place: str) -
     if not keys:
         message = "there is no private key here: only the sync worker opens sealed credentials"
         raise SealingError("no-private-key", message)
-    private = next((one for one in keys if key_id(one.public_key()) == sealed.key_id), None)
-    if private is None:
+    private_key = next((one for one in keys if key_id(one.public_key()) == sealed.key_id), None)
+    if private_key is None:
         message = f"it was sealed with key {sealed.key_id}, which is not here"
         raise SealingError("unknown-key", message)
-    data = bytes(sealed.data)
-    own = data[len(_FORMAT_VERSION) : _HEAD_BYTES]
-    associated = _associated_data(place, sealed.key_id, data[:1])
+    box = bytes(sealed.data)
+    ephemeral_bytes = box[len(_FORMAT_VERSION) : _HEAD_BYTES]
+    associated_data = _associated_data(place, sealed.key_id, box[:1])
     try:
-        shared = private.exchange(X25519PublicKey.from_public_bytes(own))
-        key, nonce = _derive_key_and_nonce(shared, own, private.public_key())
-        return AESGCM(key).decrypt(nonce, data[_HEAD_BYTES:], associated)
+        shared_secret = private_key.exchange(X25519PublicKey.from_public_bytes(ephemeral_bytes))
+        key, nonce = _derive_key_and_nonce(shared_secret, ephemeral_bytes, private_key.public_key())
+        return AESGCM(key).decrypt(nonce, box[_HEAD_BYTES:], associated_data)
     except (InvalidTag, ValueError):
         message = "the sealed credential is damaged, or was put where it does not belong"
         raise SealingError("not-authentic", message) from None
 
 
 def _current_public_key() -> X25519PublicKey:
-    keys = seal_keys.public_keys()
-    if not keys:
-        message = "there is no public key: run manage.py seal_keys create"
-        raise SealingError("no-public-key", message)
-    return keys[0]
+    sealing_keys = seal_keys.public_keys()
+    if not sealing_keys:
+        no_key_message = "there is no public key: run manage.py seal_keys create"
+        raise SealingError("no-public-key", no_key_message)
+    return sealing_keys[0]
 
 
 def _derive_key_and_nonce(
-    shared: bytes, own: bytes, recipient: X25519PublicKey
+    shared: bytes, ephemeral_bytes: bytes, recipient: X25519PublicKey
 ) -> tuple[bytes, bytes]:
     """Derive a key and a nonce; the ephemeral key makes both unique to one box."""
-    salt = own + recipient.public_bytes(*_RAW)
+    salt = ephemeral_bytes + recipient.public_bytes(*_RAW)
     info = b"gatehouse sealed credential 1"
-    made = HKDF(hashes.SHA256(), _KEY_BYTES + _NONCE_BYTES, salt, info).derive(shared)
-    return made[:_KEY_BYTES], made[_KEY_BYTES:]
+    key_and_nonce = HKDF(hashes.SHA256(), _KEY_BYTES + _NONCE_BYTES, salt, info).derive(shared)
+    return key_and_nonce[:_KEY_BYTES], key_and_nonce[_KEY_BYTES:]
 
 
 def _associated_data(place: str, name: str, version: bytes = _FORMAT_VERSION) -> bytes:

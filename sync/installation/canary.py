@@ -46,33 +46,33 @@ class Flight:
 
 def fly(client: Client) -> Flight:
     """Send a canary; an error of the cluster is no exception but ``UNKNOWN``, with its message."""
-    word = secrets.token_hex(8)
-    begun = time.monotonic()
+    canary_word = secrets.token_hex(8)
+    flight_begun = time.monotonic()
     try:
-        client.create(_canary_pod(word), dry_run=True)
+        client.create(_canary_pod(canary_word), dry_run=True)
     except APIError as error:
-        flight = _judge_answer(error, word)
+        flight = _judge_answer(error, canary_word)
     else:
         flight = (CanaryResult.LET_THROUGH, "the canary was let through", None)
     outcome, message, mutated = flight
-    took = (time.monotonic() - begun) * 1000
-    return Flight(outcome=outcome, message=message, milliseconds=took, mutated=mutated)
+    flight_time = (time.monotonic() - flight_begun) * 1000
+    return Flight(outcome=outcome, message=message, milliseconds=flight_time, mutated=mutated)
 
 
-def _judge_answer(error: APIError, word: str) -> tuple[CanaryResult, str, bool | None]:
-    message = error.message
+def _judge_answer(error: APIError, canary_word: str) -> tuple[CanaryResult, str, bool | None]:
+    refusal_message = error.message
     if isinstance(error, ForbiddenError):
         for mutated in (True, False):
-            if canary_message(word, mutated=mutated) in message:
-                return CanaryResult.REFUSED, message, mutated
-        if any(words in message for words in _QUOTA_PLUGIN_MESSAGES):
-            return CanaryResult.LET_THROUGH, message, None
-    if isinstance(error, BusyError) and any(words in message for words in _NOT_CALLED):
-        return CanaryResult.NOT_CALLED, message, None
-    return CanaryResult.UNKNOWN, message, None
+            if canary_message(canary_word, mutated=mutated) in refusal_message:
+                return CanaryResult.REFUSED, refusal_message, mutated
+        if any(words in refusal_message for words in _QUOTA_PLUGIN_MESSAGES):
+            return CanaryResult.LET_THROUGH, refusal_message, None
+    if isinstance(error, BusyError) and any(words in refusal_message for words in _NOT_CALLED):
+        return CanaryResult.NOT_CALLED, refusal_message, None
+    return CanaryResult.UNKNOWN, refusal_message, None
 
 
-def _canary_pod(word: str) -> dict[str, Any]:
+def _canary_pod(canary_word: str) -> dict[str, Any]:
     """A pod that only our webhook refuses: it satisfies the strictest pod security standard."""
     return {
         "apiVersion": "v1",
@@ -80,7 +80,7 @@ def _canary_pod(word: str) -> dict[str, Any]:
         "metadata": {
             "name": NAME,
             "namespace": CANARY_NAMESPACE,
-            "annotations": {CANARY_ANNOTATION: word},
+            "annotations": {CANARY_ANNOTATION: canary_word},
         },
         "spec": {
             "automountServiceAccountToken": False,

@@ -23,7 +23,7 @@ NO_KEY: Final = "KEY"
 """The placeholder in an address for a credential that is not known."""
 _ALWAYS_OUT: Final = (KUBE_SYSTEM, "kube-node-lease")
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
-_API: Final = "admissionregistration.k8s.io/v1"
+_WEBHOOK_API: Final = "admissionregistration.k8s.io/v1"
 _KIND_OF_PHASE: Final = {
     "mutate": "MutatingWebhookConfiguration",
     "validate": "ValidatingWebhookConfiguration",
@@ -35,8 +35,8 @@ _RESOURCES_OF_PHASE: Final = {
 }
 _ADDRESS_PARTS: Final = 4
 """Of the path in an address: admission, cluster, credential, phase."""
-_REVIEWS: Final = "['authorization.k8s.io', 'authentication.k8s.io']"
-_NOISE: Final = (
+_REVIEW_GROUPS: Final = "['authorization.k8s.io', 'authentication.k8s.io']"
+_CLUSTER_NOISE: Final = (
     "request.resource.group == 'coordination.k8s.io' && request.resource.resource == 'leases' || "
     "request.resource.group == '' && request.resource.resource == 'endpoints' || "
     "request.resource.group == 'discovery.k8s.io' && request.resource.resource == 'endpointslices'"
@@ -44,14 +44,14 @@ _NOISE: Final = (
 _CONDITIONS: Final = {
     "not-events": "request.resource.resource != 'events' || "
     "!(request.resource.group in ['', 'events.k8s.io'])",
-    "not-reviews": f"!(request.resource.group in {_REVIEWS})",
-    "not-heartbeats": f"request.operation != 'UPDATE' || !({_NOISE})",
+    "not-reviews": f"!(request.resource.group in {_REVIEW_GROUPS})",
+    "not-heartbeats": f"request.operation != 'UPDATE' || !({_CLUSTER_NOISE})",
 }
 _MUTATING_CONDITIONS: Final = {
     # Metadata policies change neither policies nor the cluster's own bookkeeping.
     "not-policies": "!(request.resource.resource in ['limitranges', 'resourcequotas'] && "
     "request.resource.group == '') && request.resource.group != 'policy.gatehouse.dev'",
-    "not-made-by-the-cluster": f"!({_NOISE})",
+    "not-made-by-the-cluster": f"!({_CLUSTER_NOISE})",
 }
 
 
@@ -74,8 +74,8 @@ class WebhookClientConfig:
 
 def webhooks(cluster: Cluster, config: WebhookClientConfig | None = None) -> list[dict[str, Any]]:
     """Make the mutating and the validating configuration of a cluster."""
-    known = config or WebhookClientConfig()
-    return [_configuration(cluster, known, phase) for phase in _KIND_OF_PHASE]
+    client_config = config or WebhookClientConfig()
+    return [_configuration(cluster, client_config, phase) for phase in _KIND_OF_PHASE]
 
 
 def differences(cluster: Cluster, live: Mapping[str, Any]) -> list[str]:
@@ -88,10 +88,10 @@ def differences(cluster: Cluster, live: Mapping[str, Any]) -> list[str]:
     live_webhooks = {
         one.get("name"): one for one in live.get("webhooks") or [] if isinstance(one, dict)
     }
-    wanted = _configuration(cluster, WebhookClientConfig(), phase)
-    known = {webhook["name"]: webhook for webhook in wanted["webhooks"]}
-    changed = [f"{name} is not ours" for name in live_webhooks if name not in known]
-    for name, webhook in known.items():
+    wanted_configuration = _configuration(cluster, WebhookClientConfig(), phase)
+    wanted_webhooks = {webhook["name"]: webhook for webhook in wanted_configuration["webhooks"]}
+    changed = [f"{name} is not ours" for name in live_webhooks if name not in wanted_webhooks]
+    for name, webhook in wanted_webhooks.items():
         changed += _webhook_differences(webhook, live_webhooks.get(name))
     return changed
 
@@ -99,28 +99,28 @@ def differences(cluster: Cluster, live: Mapping[str, Any]) -> list[str]:
 def key_in(live: Mapping[str, Any]) -> str:
     """The credential in a live configuration's address; empty if there is none."""
     for webhook in live.get("webhooks") or []:
-        path = _address_path(webhook)
-        if len(path) == _ADDRESS_PARTS and path[0] == "admission":
-            return unquote(path[2])
+        address_path = _address_path(webhook)
+        if len(address_path) == _ADDRESS_PARTS and address_path[0] == "admission":
+            return unquote(address_path[2])
     return ""
 
 
 def _configuration(cluster: Cluster, config: WebhookClientConfig, phase: str) -> dict[str, Any]:
-    out = {"operator": "NotIn", "values": [*_ALWAYS_OUT, cluster.portal_namespace]}
-    entries = [_webhook(cluster, config, phase, out)]
+    excluded_namespaces = {"operator": "NotIn", "values": [*_ALWAYS_OUT, cluster.portal_namespace]}
+    webhook_entries = [_webhook(cluster, config, phase, excluded_namespaces)]
     if cluster.covers_kube_system:
-        only = {"operator": "In", "values": [KUBE_SYSTEM]}
+        kube_system_only = {"operator": "In", "values": [KUBE_SYSTEM]}
         # A portal that is down must never keep the cluster from recovering.
-        open_one = {**_webhook(cluster, config, phase, only), "failurePolicy": "Ignore"}
-        entries.append({**open_one, "name": f"{phase}-{KUBE_SYSTEM}.gatehouse.dev"})
+        open_one = {**_webhook(cluster, config, phase, kube_system_only), "failurePolicy": "Ignore"}
+        webhook_entries.append({**open_one, "name": f"{phase}-{KUBE_SYSTEM}.gatehouse.dev"})
     return {
-        "apiVersion": _API,
+        "apiVersion": _WEBHOOK_API,
         "kind": _KIND_OF_PHASE[phase],
         "metadata": {
             "name": CONFIGURATION,
             "labels": {"app.kubernetes.io/managed-by": "gatehouse"},
         },
-        "webhooks": entries,
+        "webhooks": webhook_entries,
     }
 
 
@@ -164,17 +164,17 @@ def _webhook_differences(wanted: Mapping[str, Any], live: Mapping[str, Any] | No
     name = wanted["name"]
     if live is None:
         return [f"{name} is missing"]
-    changed = [
+    webhook_changes = [
         f"{name}: {field} is not as it must be"
         for field, value in wanted.items()
         if field not in ("clientConfig", "objectSelector") and live.get(field) != value
     ]
     if live.get("objectSelector"):
-        changed.append(f"{name}: objectSelector lets objects choose not to be judged")
-    ours, theirs = _address_path(wanted), _address_path(live)
-    if [*theirs[:2], *theirs[3:]] != [*ours[:2], *ours[3:]]:
-        changed.append(f"{name}: clientConfig leads elsewhere")
-    return changed
+        webhook_changes.append(f"{name}: objectSelector lets objects choose not to be judged")
+    our_path, their_path = _address_path(wanted), _address_path(live)
+    if [*their_path[:2], *their_path[3:]] != [*our_path[:2], *our_path[3:]]:
+        webhook_changes.append(f"{name}: clientConfig leads elsewhere")
+    return webhook_changes
 
 
 def _address_path(webhook: Mapping[str, Any]) -> list[str]:

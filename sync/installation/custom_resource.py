@@ -36,7 +36,7 @@ _PROTECTED_MESSAGE: Final = "keys of kubernetes.io are set by Kubernetes or by t
 def metadata_policy_definition() -> dict[str, Any]:
     """Make the CustomResourceDefinition."""
     # Kubernetes' JSONPath reads an unescaped dot as a step.
-    annotation = ENFORCEMENT_ANNOTATION.replace(".", "\\.")
+    annotation_path = ENFORCEMENT_ANNOTATION.replace(".", "\\.")
     names = {
         "kind": "MetadataPolicy",
         "listKind": "MetadataPolicyList",
@@ -44,7 +44,7 @@ def metadata_policy_definition() -> dict[str, Any]:
         "singular": "metadatapolicy",
         "shortNames": ["mdp"],
     }
-    version = {
+    crd_version = {
         "name": _VERSION,
         "served": True,
         "storage": True,
@@ -53,7 +53,7 @@ def metadata_policy_definition() -> dict[str, Any]:
             {
                 "name": "Enforcement",
                 "type": "string",
-                "jsonPath": f".metadata.annotations.{annotation}",
+                "jsonPath": f".metadata.annotations.{annotation_path}",
             },
             {"name": "Ratchet", "type": "boolean", "jsonPath": ".spec.ratchet"},
             {"name": "Strict", "type": "boolean", "jsonPath": ".spec.strict"},
@@ -65,7 +65,7 @@ def metadata_policy_definition() -> dict[str, Any]:
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": POLICY_CRD},
-        "spec": {"group": _GROUP, "scope": "Namespaced", "names": names, "versions": [version]},
+        "spec": {"group": _GROUP, "scope": "Namespaced", "names": names, "versions": [crd_version]},
     }
 
 
@@ -131,7 +131,7 @@ def _selector_schema(*, is_labels: bool) -> dict[str, Any]:
     """The schema of a selector over labels, whose values have a syntax, or over annotations."""
     match_labels = _text_map_schema(is_labels=is_labels)
     match_labels["x-kubernetes-validations"] = _key_validations(is_labels=is_labels)
-    fields = {
+    selector_fields = {
         "matchLabels": match_labels,
         "matchExpressions": {
             "type": "array",
@@ -140,25 +140,25 @@ def _selector_schema(*, is_labels: bool) -> dict[str, Any]:
             "items": _requirement_schema(is_labels=is_labels),
         },
     }
-    return {**_object_schema(fields), "x-kubernetes-map-type": "atomic"}
+    return {**_object_schema(selector_fields), "x-kubernetes-map-type": "atomic"}
 
 
 def _requirement_schema(*, is_labels: bool) -> dict[str, Any]:
     # Kubernetes, too, validates the keys of annotations in lower case.
-    key = "self.key" if is_labels else "self.key.lowerAscii()"
-    rules = [
+    cel_key = "self.key" if is_labels else "self.key.lowerAscii()"
+    cel_rules = [
         {
             "rule": _NEEDS_VALUES,
             "message": "values must be given for In and NotIn, and only for these",
             "fieldPath": ".values",
         },
         {
-            "rule": f"!format.qualifiedName().validate({key}).hasValue()",
+            "rule": f"!format.qualifiedName().validate({cel_key}).hasValue()",
             "message": "must be a qualified name: [prefix/]name",
             "fieldPath": ".key",
         },
     ]
-    fields = {
+    requirement_fields = {
         "key": {"type": "string", "maxLength": _MAX_KEY},
         "operator": {"type": "string", "enum": ["In", "NotIn", "Exists", "DoesNotExist"]},
         "values": {
@@ -168,15 +168,15 @@ def _requirement_schema(*, is_labels: bool) -> dict[str, Any]:
             "items": _text_schema(is_labels=is_labels),
         },
     }
-    required = _object_schema(fields, required=["key", "operator"])
-    return {**required, "x-kubernetes-validations": rules}
+    requirement = _object_schema(requirement_fields, required=["key", "operator"])
+    return {**requirement, "x-kubernetes-validations": cel_rules}
 
 
 def _updates_schema(*, is_labels: bool) -> dict[str, Any]:
-    shape = _text_map_schema(is_labels=is_labels)
+    updates_schema = _text_map_schema(is_labels=is_labels)
     protected = {"rule": _PROTECTED, "message": _PROTECTED_MESSAGE}
-    shape["x-kubernetes-validations"] = [*_key_validations(is_labels=is_labels), protected]
-    return shape
+    updates_schema["x-kubernetes-validations"] = [*_key_validations(is_labels=is_labels), protected]
+    return updates_schema
 
 
 def _text_map_schema(*, is_labels: bool) -> dict[str, Any]:
@@ -192,10 +192,10 @@ def _text_schema(*, is_labels: bool) -> dict[str, Any]:
 
 
 def _key_validations(*, is_labels: bool) -> list[dict[str, str]]:
-    key = "k" if is_labels else "k.lowerAscii()"
+    cel_key = "k" if is_labels else "k.lowerAscii()"
     return [
         {
-            "rule": f"self.all(k, !format.qualifiedName().validate({key}).hasValue())",
+            "rule": f"self.all(k, !format.qualifiedName().validate({cel_key}).hasValue())",
             "message": "keys must be qualified names: [prefix/]name",
         }
     ]
@@ -204,7 +204,7 @@ def _key_validations(*, is_labels: bool) -> list[dict[str, str]]:
 def _object_schema(
     properties: dict[str, Any], *, required: list[str] | None = None, description: str = ""
 ) -> dict[str, Any]:
-    shape: dict[str, Any] = {"type": "object", "properties": properties}
+    object_schema: dict[str, Any] = {"type": "object", "properties": properties}
     if required:
-        shape["required"] = required
-    return {"description": description, **shape} if description else shape
+        object_schema["required"] = required
+    return {"description": description, **object_schema} if description else object_schema

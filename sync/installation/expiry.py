@@ -34,8 +34,8 @@ def ends_of(
     """Map certificates and credentials to their expiry; unreadable ones are left out."""
     connections = ClusterConnection.objects.filter(cluster=cluster)
     # Only the credentials in use count: others of the cluster may end without harm.
-    digests = [WebhookCredential.digest_of(key) for key in map(key_in, configurations) if key]
-    used = WebhookCredential.objects.filter(cluster=cluster, digest__in=digests, revoked=None)
+    key_digests = [WebhookCredential.digest_of(key) for key in map(key_in, configurations) if key]
+    used = WebhookCredential.objects.filter(cluster=cluster, digest__in=key_digests, revoked=None)
     ends: dict[str, dt.datetime | None] = {
         "portal's certificate": _served_certificate_end(),
         "webhooks' caBundle": _earliest_end(_ca_bundles(configurations)),
@@ -49,49 +49,49 @@ def ends_of(
 
 def words_of(name: str, end: dt.datetime, now: dt.datetime) -> tuple[str, str]:
     """The severity and message of an expiry that is near; empty if it is not."""
-    left = end - now
+    time_left = end - now
     for days, severity in SOON:
-        if left <= dt.timedelta(days=days):
-            when = f"{end:%Y-%m-%d %H:%M} UTC"
-            if left <= dt.timedelta(0):
-                return severity, f"the {name} ended on {when}"
-            return severity, f"the {name} ends within {days} day{'s' * (days > 1)}, on {when}"
+        if time_left <= dt.timedelta(days=days):
+            ended_on = f"{end:%Y-%m-%d %H:%M} UTC"
+            if time_left <= dt.timedelta(0):
+                return severity, f"the {name} ended on {ended_on}"
+            return severity, f"the {name} ends within {days} day{'s' * (days > 1)}, on {ended_on}"
     return "", ""
 
 
 def _served_certificate_end() -> dt.datetime | None:
     """The expiry of the certificate that API servers see: our file's, or a proxy's before us."""
-    path = settings.GATEHOUSE_TLS_CERTIFICATE
-    if path:
+    certificate_path = settings.GATEHOUSE_TLS_CERTIFICATE
+    if certificate_path:
         try:
-            return _earliest_end([path.read_bytes()])
+            return _earliest_end([certificate_path.read_bytes()])
         except OSError:
             return None
     address = urlsplit(settings.GATEHOUSE_EXTERNAL_URL)
     if address.scheme != "https" or not address.hostname:
         return None
     host = address.hostname
-    context = ssl.create_default_context()
-    context.check_hostname = False
+    tls_context = ssl.create_default_context()
+    tls_context.check_hostname = False
     # Only the expiry is read, also of a certificate that is expired or that we do not trust.
-    context.verify_mode = ssl.CERT_NONE
+    tls_context.verify_mode = ssl.CERT_NONE
     try:
         with (
             socket.create_connection((host, address.port or 443), timeout=_DIAL_SECONDS) as plain,
-            context.wrap_socket(plain, server_hostname=host) as secured,
+            tls_context.wrap_socket(plain, server_hostname=host) as tls_socket,
         ):
-            found = secured.getpeercert(binary_form=True)
+            served = tls_socket.getpeercert(binary_form=True)
     except OSError:
         return None
-    return x509.load_der_x509_certificate(found).not_valid_after_utc if found else None
+    return x509.load_der_x509_certificate(served).not_valid_after_utc if served else None
 
 
 def _ca_bundles(configurations: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
     for configuration in configurations:
         for webhook in configuration.get("webhooks") or []:
-            bundle = (webhook.get("clientConfig") or {}).get("caBundle") or ""
+            ca_bundle = (webhook.get("clientConfig") or {}).get("caBundle") or ""
             try:
-                yield base64.b64decode(bundle)
+                yield base64.b64decode(ca_bundle)
             except (binascii.Error, TypeError):
                 continue
 

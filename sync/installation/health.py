@@ -41,27 +41,27 @@ def check(cluster: Cluster, client: Client) -> WebhookHealth:
     alerts: nothing there can fail yet.
     """
     health, _ = WebhookHealth.objects.get_or_create(cluster=cluster)
-    live = _live_configurations(cluster, client, health)
+    live_configurations = _live_configurations(cluster, client, health)
     flight = canary.fly(client)
     _note_flight(health, flight, read_clock())
-    ends = expiry.ends_of(cluster, live)
-    health.certificates = {name: end.isoformat() for name, end in ends.items()}
-    health.certificate_expires = min(ends.values(), default=None)
+    expiry_ends = expiry.ends_of(cluster, live_configurations)
+    health.certificates = {name: end.isoformat() for name, end in expiry_ends.items()}
+    health.certificate_expires = min(expiry_ends.values(), default=None)
     health.save()
-    is_installed = bool(live) or health.last_refused is not None
+    is_installed = bool(live_configurations) or health.last_refused is not None
     _alert_flight(cluster, health, flight, is_installed=is_installed)
-    for name, word in health.configuration.items():
-        text = f"{name} is {word}" if is_installed and word != OK else ""
-        severity = alerts.CRITICAL if word == MISSING else alerts.WARNING
-        alerts.set_alert(cluster, CONFIGURATION, text, subject=name, severity=severity)
-    _alert_ends(cluster, ends)
+    for name, state_word in health.configuration.items():
+        changed_text = f"{name} is {state_word}" if is_installed and state_word != OK else ""
+        severity = alerts.CRITICAL if state_word == MISSING else alerts.WARNING
+        alerts.set_alert(cluster, CONFIGURATION, changed_text, subject=name, severity=severity)
+    _alert_ends(cluster, expiry_ends)
     return health
 
 
 def clusters_to_check() -> list[int]:
     """The primary keys of the clusters to check: all that are connected and not paused."""
-    found = ClusterConnection.objects.filter(is_paused=False).order_by("cluster_id")
-    return list(found.values_list("cluster_id", flat=True))
+    unpaused = ClusterConnection.objects.filter(is_paused=False).order_by("cluster_id")
+    return list(unpaused.values_list("cluster_id", flat=True))
 
 
 def look_at(cluster_id: int) -> WebhookHealth | None:
@@ -95,24 +95,24 @@ def _live_configurations(
     cluster: Cluster, client: Client, health: WebhookHealth
 ) -> list[dict[str, Any]]:
     """Compare both configurations; one that cannot be read now keeps its last finding."""
-    live, words = [], dict(health.configuration)
-    for wanted in manifests.webhooks(cluster):
-        name = f"{wanted['kind']}/{wanted['metadata']['name']}"
+    live_configurations, configuration_words = [], dict(health.configuration)
+    for wanted_one in manifests.webhooks(cluster):
+        name = f"{wanted_one['kind']}/{wanted_one['metadata']['name']}"
         try:
-            configuration = client.get(wanted["kind"], wanted["metadata"]["name"])
+            configuration = client.get(wanted_one["kind"], wanted_one["metadata"]["name"])
         except ForbiddenError as error:
-            words[name] = f"{UNREADABLE}: {error.message}"
+            configuration_words[name] = f"{UNREADABLE}: {error.message}"
             continue
         except APIError:
             continue
         if configuration is None:
-            words[name] = MISSING
+            configuration_words[name] = MISSING
             continue
-        live.append(configuration)
-        wrong = manifests.differences(cluster, configuration)
-        words[name] = f"changed: {'; '.join(wrong)}" if wrong else OK
-    health.configuration = words
-    return live
+        live_configurations.append(configuration)
+        differing = manifests.differences(cluster, configuration)
+        configuration_words[name] = f"changed: {'; '.join(differing)}" if differing else OK
+    health.configuration = configuration_words
+    return live_configurations
 
 
 def _note_flight(health: WebhookHealth, flight: Flight, now: dt.datetime) -> None:
@@ -143,8 +143,8 @@ def _alert_flight(
         is_closed = outcome is CanaryResult.NOT_CALLED
         alerts.set_alert(cluster, NOT_CALLED, text * is_closed, severity=alerts.CRITICAL)
     checked, since = health.checked, health.doubtful_since
-    lasts = checked is not None and since is not None and checked - since >= DOUBT
-    is_doubtful = outcome is CanaryResult.UNKNOWN and lasts
+    doubt_lasts = checked is not None and since is not None and checked - since >= DOUBT
+    is_doubtful = outcome is CanaryResult.UNKNOWN and doubt_lasts
     text = f"it is unknown whether the cluster calls the portal: {flight.message}"
     alerts.set_alert(cluster, DOUBTFUL, text * is_doubtful, severity=alerts.CRITICAL)
     if flight.mutated is not None:
@@ -155,8 +155,8 @@ def _alert_flight(
 def _alert_ends(cluster: Cluster, ends: dict[str, dt.datetime]) -> None:
     now = read_clock()
     # A certificate or credential that was replaced cannot expire any more.
-    open_ones = ClusterAlert.objects.filter(cluster=cluster, kind=ENDING, resolved=None)
-    for subject in open_ones.exclude(subject__in=ends).values_list("subject", flat=True):
+    ending_alerts = ClusterAlert.objects.filter(cluster=cluster, kind=ENDING, resolved=None)
+    for subject in ending_alerts.exclude(subject__in=ends).values_list("subject", flat=True):
         alerts.resolve(cluster, ENDING, subject)
     for name, end in ends.items():
         severity, text = expiry.words_of(name, end, now)

@@ -45,7 +45,7 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 def manifests(cluster: Cluster, config: WebhookClientConfig) -> list[dict[str, Any]]:
     """Make all manifests of a cluster; ``config`` is how it calls the portal."""
     grants = grants_of(cluster)
-    places = dict.fromkeys(grant.namespace for grant in grants)
+    role_namespaces = dict.fromkeys(grant.namespace for grant in grants)
     account = _object_head("v1", "ServiceAccount", ACCOUNT, cluster.portal_namespace)
     return [
         _object_head("v1", "Namespace", cluster.portal_namespace),
@@ -53,7 +53,7 @@ def manifests(cluster: Cluster, config: WebhookClientConfig) -> list[dict[str, A
         # No pod runs as this account: the portal uses it from outside.
         {**account, "automountServiceAccountToken": False},
         *chain.from_iterable(
-            _role_and_binding(grants, place, cluster.portal_namespace) for place in places
+            _role_and_binding(grants, place, cluster.portal_namespace) for place in role_namespaces
         ),
         metadata_policy_definition(),
         # Last, since from then on the cluster calls the portal.
@@ -74,11 +74,11 @@ def token_secret(cluster: Cluster) -> dict[str, Any]:
 
 
 def _role_and_binding(
-    grants: Iterable[Grant], place: str, portal_namespace: str
+    grants: Iterable[Grant], role_namespace: str, portal_namespace: str
 ) -> list[dict[str, Any]]:
     """Make the role for one namespace, or for all, and its binding to the account."""
-    kind = "Role" if place else "ClusterRole"
-    name = {"": ACCOUNT, CANARY_NAMESPACE: _CANARY_ROLE}.get(place, _COUNTING_ROLE)
+    kind = "Role" if role_namespace else "ClusterRole"
+    name = {"": ACCOUNT, CANARY_NAMESPACE: _CANARY_ROLE}.get(role_namespace, _COUNTING_ROLE)
     rules = [
         {
             "apiGroups": [grant.group],
@@ -87,37 +87,37 @@ def _role_and_binding(
             **({"resourceNames": list(grant.names)} if grant.names else {}),
         }
         for grant in grants
-        if grant.namespace == place
+        if grant.namespace == role_namespace
     ]
     binding = {
-        **_object_head(f"{_RBAC}/v1", f"{kind}Binding", name, place),
+        **_object_head(f"{_RBAC}/v1", f"{kind}Binding", name, role_namespace),
         "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": portal_namespace}],
     }
-    return [{**_object_head(f"{_RBAC}/v1", kind, name, place), "rules": rules}, binding]
+    return [{**_object_head(f"{_RBAC}/v1", kind, name, role_namespace), "rules": rules}, binding]
 
 
 def _object_head(version: str, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
-    metadata: dict[str, Any] = {"name": name}
+    head_metadata: dict[str, Any] = {"name": name}
     if namespace:
-        metadata["namespace"] = namespace
-    metadata["labels"] = {"app.kubernetes.io/managed-by": "gatehouse"}
-    return {"apiVersion": version, "kind": kind, "metadata": metadata}
+        head_metadata["namespace"] = namespace
+    head_metadata["labels"] = {"app.kubernetes.io/managed-by": "gatehouse"}
+    return {"apiVersion": version, "kind": kind, "metadata": head_metadata}
 
 
 def present_key(cluster: Cluster, client: Client) -> str:
     """The credential that a cluster uses now; empty if it has no valid one."""
-    live = client.get("ValidatingWebhookConfiguration", CONFIGURATION)
-    key = key_in(live) if live else ""
-    return key if key and is_valid_key(cluster, key) else ""
+    live_configuration = client.get("ValidatingWebhookConfiguration", CONFIGURATION)
+    live_key = key_in(live_configuration) if live_configuration else ""
+    return live_key if live_key and is_valid_key(cluster, live_key) else ""
 
 
 def is_valid_key(cluster: Cluster, key: str) -> bool:
     """Whether a key is a credential of the cluster, neither revoked nor expired."""
     unexpired = Q(expires=None) | Q(expires__gt=read_clock())
-    digest = WebhookCredential.digest_of(key)
+    key_digest = WebhookCredential.digest_of(key)
     credentials = WebhookCredential.objects.filter(
-        unexpired, cluster=cluster, digest=digest, revoked=None
+        unexpired, cluster=cluster, digest=key_digest, revoked=None
     )
     return credentials.exists()
 

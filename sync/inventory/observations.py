@@ -54,8 +54,8 @@ class NamespaceQuotas:
 
 def places_of(cluster: Cluster) -> dict[str, NamespaceQuotas]:
     """The namespaces with quotas that the engine can read."""
-    known = snapshot.refresh().clusters.get(cluster.name)
-    namespaces = known.namespaces if known else {}
+    cluster_policies = snapshot.refresh().clusters.get(cluster.name)
+    namespaces = cluster_policies.namespaces if cluster_policies else {}
     return {
         name: NamespaceQuotas(found.policy_set, {q: key.uid for q, key in found.quota_keys.items()})
         for name, found in namespaces.items()
@@ -70,33 +70,33 @@ def figures_of(
 
     Call this before the lists: every object that the figures count is then on a list, too.
     """
-    for item in client.list("ResourceQuota").items:
-        metadata, status = item["metadata"], item.get("status") or {}
-        place = places.get(metadata.get("namespace", ""))
-        uid = place.uids.get(metadata["name"]) if place else None
-        if place is None or uid is None or not status.get("used"):
+    for listed_quota in client.list("ResourceQuota").items:
+        quota_metadata, status = listed_quota["metadata"], listed_quota.get("status") or {}
+        quotas_there = places.get(quota_metadata.get("namespace", ""))
+        uid = quotas_there.uids.get(quota_metadata["name"]) if quotas_there else None
+        if quotas_there is None or uid is None or not status.get("used"):
             continue
         try:
-            place.observed[metadata["name"]] = used = parse(status["used"])
+            quotas_there.observed[quota_metadata["name"]] = figures_used = parse(status["used"])
         except QuantityError:
             continue
         yield usage_comparison.Figures(
             quota_uid=uid,
-            namespace=metadata["namespace"],
-            quota=metadata["name"],
-            used=used,
-            is_native=place.is_native,
+            namespace=quota_metadata["namespace"],
+            quota=quota_metadata["name"],
+            used=figures_used,
+            is_native=quotas_there.is_native,
         )
 
 
 def resources_in(places: Mapping[str, NamespaceQuotas]) -> dict[GroupVersionResource, set[str]]:
     """The resources to list with the namespaces in which they count, those with contents first."""
-    bound = (
+    hard_by_namespace = (
         (name, quota.hard)
-        for name, place in places.items()
-        for quota in place.policies.resource_quotas
+        for name, namespace_quotas in places.items()
+        for quota in namespace_quotas.policies.resource_quotas
     )
-    namespaces_of = where_counted(bound)
+    namespaces_of = where_counted(hard_by_namespace)
     order = sorted(namespaces_of, key=lambda each: (str(each) not in WITH_CONTENTS, str(each)))
     return {each: namespaces_of[each] for each in order}
 
@@ -137,7 +137,7 @@ def unlisted(
     read: dt.datetime,
 ) -> Unlisted:
     """The cluster's own figures of a resource that cannot be listed, where they count."""
-    quotas = [
+    counting_quotas = [
         (place, quota)
         for place, quota in _quotas_counting(places, resource)
         if place.is_native and quota.name in place.observed
@@ -146,12 +146,12 @@ def unlisted(
         cluster_id=cluster.pk,
         resource=str(resource),
         read=read,
-        places={place.uids[quota.name]: quota.namespace for place, quota in quotas},
+        places={place.uids[quota.name]: quota.namespace for place, quota in counting_quotas},
         figures={
             place.uids[quota.name]: mask(
                 place.observed[quota.name], dict.fromkeys(names_of(quota, resource))
             )
-            for place, quota in quotas
+            for place, quota in counting_quotas
         },
     )
 
@@ -184,18 +184,18 @@ def _live_object(
     places: Mapping[str, NamespaceQuotas],
     now: dt.datetime,
 ) -> Live:
-    metadata = item["metadata"]
-    namespace, name = metadata.get("namespace", ""), metadata["name"]
+    object_metadata = item["metadata"]
+    namespace, name = object_metadata.get("namespace", ""), object_metadata["name"]
     place = places.get(namespace)
     if place is None:
         return Live(name=name, namespace=namespace, counted={})
     try:
-        counted = counted_of(
+        amounts_by_quota = counted_of(
             item, resource, place.policies.resource_quotas, now=int(now.timestamp())
         )
-        is_over = is_final(item, resource)
+        is_final_object = is_final(item, resource)
     except DecodeError:
         # Its present charge stays: a lower one might be below its usage.
         return Live(name=name, namespace=namespace, counted=None)
-    by_uid = {place.uids[quota]: amounts for quota, amounts in counted.items()}
-    return Live(name=name, namespace=namespace, counted=by_uid, is_final=is_over)
+    counted_by_uid = {place.uids[quota]: amounts for quota, amounts in amounts_by_quota.items()}
+    return Live(name=name, namespace=namespace, counted=counted_by_uid, is_final=is_final_object)

@@ -57,41 +57,41 @@ def compare(
     ``seen`` are the complete lists by resource. Rows of quotas that the cluster does not have are
     deleted.
     """
-    both = _BothSides.read(cluster, figures, seen)
-    known = {(row.namespace, row.quota): row for row in _comparison_rows(cluster)}
+    both_sides = _BothSides.read(cluster, figures, seen)
+    known_rows = {(row.namespace, row.quota): row for row in _comparison_rows(cluster)}
     # Mostly nothing has changed: those rows need a new time only, in a few statements.
     same: list[int] = []
-    news: list[UsageComparison] = []
-    for each in figures:
-        row = known.pop((each.namespace, each.quota), None)
-        fields = both.fields(each)
+    changed_rows: list[UsageComparison] = []
+    for quota_figures in figures:
+        row = known_rows.pop((quota_figures.namespace, quota_figures.quota), None)
+        fields = both_sides.fields(quota_figures)
         if row is not None and all(getattr(row, name) == value for name, value in fields.items()):
             same.append(row.pk)
             continue
         # The time since when both differ stays while they differ, whatever the amounts.
-        since = row.since if row is not None and row.since else now
-        news.append(
+        differing_since = row.since if row is not None and row.since else now
+        changed_rows.append(
             UsageComparison(
                 cluster=cluster,
-                namespace=each.namespace,
-                quota=each.quota,
+                namespace=quota_figures.namespace,
+                quota=quota_figures.quota,
                 compared=now,
-                since=since if fields["differences"] else None,
+                since=differing_since if fields["differences"] else None,
                 **fields,
             )
         )
     UsageComparison.objects.bulk_create(
-        news,
+        changed_rows,
         batch_size=CHUNK,
         update_conflicts=True,
         unique_fields=["cluster", "namespace", "quota"],
         update_fields=["observed", "ledger", "differences", "compared", "since"],
     )
-    for start in range(0, len(same), CHUNK):
-        _comparison_rows(cluster).filter(pk__in=same[start : start + CHUNK]).update(compared=now)
-    gone = [row.pk for row in known.values()]
-    for start in range(0, len(gone), CHUNK):
-        _comparison_rows(cluster).filter(pk__in=gone[start : start + CHUNK]).delete()
+    for first in range(0, len(same), CHUNK):
+        _comparison_rows(cluster).filter(pk__in=same[first : first + CHUNK]).update(compared=now)
+    gone_rows = [row.pk for row in known_rows.values()]
+    for first in range(0, len(gone_rows), CHUNK):
+        _comparison_rows(cluster).filter(pk__in=gone_rows[first : first + CHUNK]).delete()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,18 +108,18 @@ class _BothSides:
         cls, cluster: Cluster, figures: Sequence[Figures], seen: Mapping[str, CompleteList]
     ) -> _BothSides:
         """Read the ledger, and the charges and live objects of quotas that differ."""
-        used = QuotaUsage.objects.filter(cluster=cluster).values_list("quota_uid", "used")
-        ledger = {uid: parse(amounts) for uid, amounts in used}
+        ledger_used = QuotaUsage.objects.filter(cluster=cluster).values_list("quota_uid", "used")
+        ledger = {uid: parse(amounts) for uid, amounts in ledger_used}
         differing = {each.quota_uid for each in figures if any(_differing_names(each, ledger))}
         charges: dict[UUID, list[Charge]] = defaultdict(list)
         rows = Charge.objects.filter(cluster=cluster, quota_uid__in=differing, state__in=OPEN)
-        for row in rows.order_by("id"):
-            charges[row.quota_uid].append(row)
+        for charge in rows.order_by("id"):
+            charges[charge.quota_uid].append(charge)
         live: dict[UUID, list[tuple[str, str, Live]]] = defaultdict(list)
-        for resource, listing in seen.items():
-            for uid, one in listing.objects.items():
-                for quota in (one.counted or {}).keys() & differing:
-                    live[quota].append((resource, uid, one))
+        for resource, complete_list in seen.items():
+            for uid, live_object in complete_list.objects.items():
+                for quota in (live_object.counted or {}).keys() & differing:
+                    live[quota].append((resource, uid, live_object))
         return cls(ledger=ledger, charges=charges, live=live, seen=seen)
 
     def fields(self, figures: Figures) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class _BothSides:
     def _difference(self, name: str, figures: Figures) -> dict[str, Any]:
         """Explain the difference in one name by objects that only one side counts, or the rest."""
         uid = figures.quota_uid
-        theirs, ours = figures.used[name], self.ledger[uid][name]
+        cluster_used, ledger_used = figures.used[name], self.ledger[uid][name]
         charges = self.charges.get(uid, [])
         if figures.is_native:
             # The opening balance stands for usage beyond the charges, which the cluster counts too.
@@ -143,19 +143,19 @@ class _BothSides:
         live = [
             each for each in self.live.get(uid, []) if name in self.seen[each[0]].names.get(uid, ())
         ]
-        objects = [
+        objects_behind = [
             *_ledger_objects(name, charges, self.seen),
             *_cluster_objects(name, uid, charges, live),
         ]
-        left = theirs - ours
-        for one in objects:
+        left = cluster_used - ledger_used
+        for one in objects_behind:
             left = left + one["amount"] if one["side"] == "ledger" else left - one["amount"]
         return {
             "resource": name,
-            "cluster": str(theirs),
-            "ledger": str(ours),
-            "objects": [{**one, "amount": str(one["amount"])} for one in objects[:SHOWN]],
-            "more": max(0, len(objects) - SHOWN),
+            "cluster": str(cluster_used),
+            "ledger": str(ledger_used),
+            "objects": [{**one, "amount": str(one["amount"])} for one in objects_behind[:SHOWN]],
+            "more": max(0, len(objects_behind) - SHOWN),
             "unexplained": str(left) if left.sign else "",
         }
 
@@ -166,10 +166,10 @@ def _comparison_rows(cluster: Cluster) -> Any:
 
 def _differing_names(figures: Figures, ledger: Mapping[UUID, ResourceList]) -> Iterator[str]:
     """Yield the names that both sides count, but differently."""
-    ours = ledger.get(figures.quota_uid, {})
-    for name in sorted(ours.keys() & figures.used.keys()):
-        if ours[name] != figures.used[name]:
-            yield name
+    ledger_amounts = ledger.get(figures.quota_uid, {})
+    for resource_name in sorted(ledger_amounts.keys() & figures.used.keys()):
+        if ledger_amounts[resource_name] != figures.used[resource_name]:
+            yield resource_name
 
 
 def _ledger_objects(
@@ -177,14 +177,14 @@ def _ledger_objects(
 ) -> Iterator[dict[str, Any]]:
     """Yield the amounts that the ledger counts beyond the objects in the cluster."""
     for charge in charges:
-        held = parse(charge.amounts).get(name, ZERO)
-        amount, why = _excess_of_charge(charge, name, held, seen.get(charge.resource))
-        if amount.sign:
+        held_amount = parse(charge.amounts).get(name, ZERO)
+        excess, why = _excess_of_charge(charge, name, held_amount, seen.get(charge.resource))
+        if excess.sign:
             yield {
                 "kind": charge.resource,
                 "name": charge.object_name,
                 "uid": charge.object_uid,
-                "amount": amount,
+                "amount": excess,
                 "side": "ledger",
                 "why": why,
             }
@@ -211,14 +211,14 @@ def _cluster_objects(
 ) -> Iterator[dict[str, Any]]:
     """Yield the amounts of objects in the cluster without a charge in the ledger."""
     charged = {(charge.resource, charge.object_uid) for charge in charges}
-    for resource, uid, one in live:
-        amount = (one.counted or {}).get(quota, {}).get(name, ZERO)
-        if amount.sign and (resource, uid) not in charged:
+    for resource, uid, live_object in live:
+        counted_amount = (live_object.counted or {}).get(quota, {}).get(name, ZERO)
+        if counted_amount.sign and (resource, uid) not in charged:
             yield {
                 "kind": resource,
-                "name": one.name,
+                "name": live_object.name,
                 "uid": uid,
-                "amount": amount,
+                "amount": counted_amount,
                 "side": "cluster",
                 "why": UNCHARGED,
             }

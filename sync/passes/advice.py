@@ -37,9 +37,9 @@ PATIENCE: Final = dt.timedelta(seconds=20)
 def advice(run: SyncRun) -> str:
     """Advice about a run: what to do, or what happens by itself; empty if it needs none."""
     now = read_clock()
-    state = SyncState.objects.filter(cluster=run.cluster_id).first()
+    sync_state = SyncState.objects.filter(cluster=run.cluster_id).first()
     if run.state == _RUN.WAITING:
-        return _waiting(run, state, now)
+        return _waiting(run, sync_state, now)
     if run.state == _RUN.RUNNING:
         return _running(run, now)
     if run.state == _RUN.HELD:
@@ -51,19 +51,19 @@ def advice(run: SyncRun) -> str:
             "It failed for a reason of the portal's own, not of the cluster's. Nothing is tried "
             "again by itself: look for the run's id in the worker's log, then synchronize again."
         )
-    return _ended(run, state, now)
+    return _ended(run, sync_state, now)
 
 
-def _waiting(run: SyncRun, state: SyncState | None, now: dt.datetime) -> str:
+def _waiting(run: SyncRun, sync_state: SyncState | None, now: dt.datetime) -> str:
     connection = connection_of(run.cluster)
     if connection is None:
         return "The cluster is not connected any more."
     if connection.is_paused:
         return f"The sync is {description(connection)}. The run begins when a person resumes it."
-    if state and state.lease_until and state.lease_until > now:
+    if sync_state and sync_state.lease_until and sync_state.lease_until > now:
         return "Another run over this cluster goes on; this one begins as soon as that has ended."
-    if run.attempt and state and state.due and state.due > now:
-        return f"It begins again by itself {_at(state.due, now)}."
+    if run.attempt and sync_state and sync_state.due and sync_state.due > now:
+        return f"It begins again by itself {_at(sync_state.due, now)}."
     if now - run.created > PATIENCE:
         return (
             "No worker has taken it. Look whether the worker and beat are running: both are "
@@ -94,8 +94,8 @@ def _ended(run: SyncRun, state: SyncState | None, now: dt.datetime) -> str:
         return connection_hint(connection)
     if connection.is_paused:
         return f"The sync is {description(connection)}."
-    again = _at(state.due, now) if state and state.due else ""
-    return f"It is tried again by itself {again}." if again else ""
+    retry_words = _at(state.due, now) if state and state.due else ""
+    return f"It is tried again by itself {retry_words}." if retry_words else ""
 
 
 def connection_hint(connection: ClusterConnection | None) -> str:
@@ -104,13 +104,13 @@ def connection_hint(connection: ClusterConnection | None) -> str:
 
 
 def _left_undone(run: SyncRun) -> str:
-    counts = run.counts if isinstance(run.counts, dict) else {}
-    if counts.get("failed"):
+    run_counts = run.counts if isinstance(run.counts, dict) else {}
+    if run_counts.get("failed"):
         return (
             "The objects that could not be written are below, with the API server's messages. The "
             "next attempt follows in a minute."
         )
-    if counts.get("conflict"):
+    if run_counts.get("conflict"):
         return "Both sides were changed: a person has to resolve each conflict."
     return ""
 
@@ -120,6 +120,6 @@ def connection_of(cluster: Cluster) -> ClusterConnection | None:
     return ClusterConnection.objects.filter(cluster=cluster).first()
 
 
-def _at(due: dt.datetime, now: dt.datetime) -> str:
+def _at(due_at: dt.datetime, now: dt.datetime) -> str:
     # A time and not a duration: the text must not change with each refresh of a page.
-    return f"at {due:%H:%M:%S} UTC" if due > now else "now, as soon as a worker is free"
+    return f"at {due_at:%H:%M:%S} UTC" if due_at > now else "now, as soon as a worker is free"

@@ -57,58 +57,58 @@ class PassWriter:
     ) -> None:
         self._cluster, self._client, self._journal, self._now = cluster, client, journal, now
 
-    def write(self, items: Sequence[ComparedObject], *, namespaces: Mapping[str, str]) -> None:
+    def write(self, objects: Sequence[ComparedObject], *, namespaces: Mapping[str, str]) -> None:
         """Write each object once; the failure of one does not stop the others.
 
         ``namespaces`` maps the cluster's namespaces to their phases. Raises ``APIError`` if the
         cluster as a whole does not let us work.
         """
-        self._journal.stage("writing", total=len(items))
-        for item in items:
-            if problem := _namespace_problem(item, namespaces):
-                self._note(item, FAILED, problem)
+        self._journal.stage("writing", total=len(objects))
+        for to_write in objects:
+            if namespace_trouble := _namespace_problem(to_write, namespaces):
+                self._note_unwritten(to_write, FAILED, namespace_trouble)
             elif self._journal.is_preview:
-                self._try(item)
+                self._dry_run_one(to_write)
             else:
-                self._write(item)
+                self._write_one(to_write)
             self._journal.step()
 
-    def _note(self, item: ComparedObject, outcome: str, words: str) -> None:
+    def _note_unwritten(self, to_write: ComparedObject, outcome: str, words: str) -> None:
         with self._journal.lease.guard():
-            self._journal.note(item, item.verdict.action, outcome, words)
+            self._journal.note(to_write, to_write.verdict.action, outcome, words)
             self._journal.flush()
             if not self._journal.is_preview:
-                baseline.remember(self._cluster, [item], now=self._now)
+                baseline.remember(self._cluster, [to_write], now=self._now)
 
-    def _try(self, item: ComparedObject) -> None:
+    def _dry_run_one(self, to_write: ComparedObject) -> None:
         """Try a write as a dry run; only the result is stored."""
-        outcome, words = DONE, f"would {item.verdict.action}"
+        outcome, outcome_words = DONE, f"would {to_write.verdict.action}"
         try:
-            carry_out(self._client, item, dry_run=True)
+            carry_out(self._client, to_write, dry_run=True)
         except APIError as error:
             if not is_about_one_object(error):
                 raise
-            outcome, words = FAILED, str(error)
-        self._note(item, outcome, words)
+            outcome, outcome_words = FAILED, str(error)
+        self._note_unwritten(to_write, outcome, outcome_words)
 
-    def _write(self, item: ComparedObject) -> None:
-        result = self._journal.intend(item, item.verdict.action)
-        if result is None:
+    def _write_one(self, item: ComparedObject) -> None:
+        intended = self._journal.intend(item, item.verdict.action)
+        if intended is None:
             return
         outcome, words = CONFLICT, f"others wrote it first, {TRIES} times"
-        after = _item_in_conflict(item)
+        after_write = _item_in_conflict(item)
         for _ in range(TRIES):
-            if problem := self._problem(item):
+            if problem := self._write_problem(item):
                 # An object that is being deleted counts as gone, as in every pass.
                 is_gone = item.live is not None and is_leaving(item.live)
-                outcome, words, after = (
+                outcome, words, after_write = (
                     FAILED,
                     problem,
                     _item_with_live(item, None) if is_gone else item,
                 )
                 break
             if item.verdict.action not in WRITES:
-                outcome, words, after = _outcome_if_overtaken(item)
+                outcome, words, after_write = _outcome_if_overtaken(item)
                 break
             # The cluster knows no epochs: a worker that lost its lease must find out before.
             self._journal.lease.check()
@@ -117,35 +117,35 @@ class PassWriter:
             except ConflictError:
                 key = item.key
                 item = _item_with_live(item, self._client.get(key.kind, key.name, key.namespace))
-                after = _item_in_conflict(item)
+                after_write = _item_in_conflict(item)
                 continue
             except APIError as error:
                 if not is_about_one_object(error):
                     raise
-                outcome, words, after = FAILED, str(error), item
+                outcome, words, after_write = FAILED, str(error), item
                 break
-            outcome, words, after = DONE, "", _item_after_write(item, live)
+            outcome, words, after_write = DONE, "", _item_after_write(item, live)
             break
         with self._journal.lease.guard():
-            self._journal.settle(result, outcome, words)
-            baseline.remember(self._cluster, [after], now=self._now)
+            self._journal.settle(intended, outcome, words)
+            baseline.remember(self._cluster, [after_write], now=self._now)
 
-    def _problem(self, item: ComparedObject) -> str:
+    def _write_problem(self, to_write: ComparedObject) -> str:
         """The reason why the object may not be written any more; empty if it may."""
         # Read for each object: a long pass must notice that ownership was released meanwhile.
-        if not read_ownership(self._cluster).covers(item.key):
+        if not read_ownership(self._cluster).covers(to_write.key):
             return "the portal does not own it any more"
-        if item.live is not None and is_leaving(item.live):
+        if to_write.live is not None and is_leaving(to_write.live):
             return "the cluster's object is being deleted, and waits for its finalizers"
         return ""
 
 
-def _namespace_problem(item: ComparedObject, namespaces: Mapping[str, str]) -> str:
+def _namespace_problem(to_write: ComparedObject, namespaces: Mapping[str, str]) -> str:
     """The reason why nothing can be written in a namespace; empty if it can."""
-    phase = namespaces.get(item.key.namespace)
+    phase = namespaces.get(to_write.key.namespace)
     if phase is None:
-        return f"the cluster has no namespace {item.key.namespace}"
-    return f"namespace {item.key.namespace} is being deleted" if phase == "Terminating" else ""
+        return f"the cluster has no namespace {to_write.key.namespace}"
+    return f"namespace {to_write.key.namespace} is being deleted" if phase == "Terminating" else ""
 
 
 def is_about_one_object(error: APIError) -> bool:
@@ -183,34 +183,34 @@ def carry_out(client: Client, item: ComparedObject, *, dry_run: bool = False) ->
 def _update(client: Client, item: ComparedObject, manifest: Manifest, *, dry_run: bool) -> Manifest:
     """Apply, or replace the whole object if an apply would leave fields of other managers."""
     live = item.live or {}
-    version, uid = live["metadata"]["resourceVersion"], live["metadata"]["uid"]
-    bound = {"resource_version": version, "uid": uid}  # a version alone would create it again
+    live_version, uid = live["metadata"]["resourceVersion"], live["metadata"]["uid"]
+    guards = {"resource_version": live_version, "uid": uid}  # a version alone would create it again
     # Forcing overwrites no edit: by the verdict nobody changed the fields since both sides agreed,
     # and the version makes the API server refuse if somebody changes them now.
     force = False
     try:
-        tried = client.apply(manifest, dry_run=True, **bound)
+        dry_applied = client.apply(manifest, dry_run=True, **guards)
     except FieldConflictError:
         force = True
-        tried = client.apply(manifest, dry_run=True, force=True, **bound)
+        dry_applied = client.apply(manifest, dry_run=True, force=True, **guards)
     # Apply removes only fields that we own alone; a field of another manager would stay.
-    if reconcile.differences(item.ours_normal or {}, reconcile.normal(tried)):
+    if reconcile.differences(item.ours_normal or {}, reconcile.normal(dry_applied)):
         return client.replace(whole(item), dry_run=dry_run)
     if dry_run:
-        return tried
-    return client.apply(manifest, force=force, **bound)
+        return dry_applied
+    return client.apply(manifest, force=force, **guards)
 
 
-def whole(item: ComparedObject) -> Manifest:
+def whole(to_write: ComparedObject) -> Manifest:
     """Their object with our content; metadata outside the normal form stays theirs."""
-    live, ours = copy.deepcopy(item.live or {}), item.ours.manifest if item.ours else {}
+    live, ours = copy.deepcopy(to_write.live or {}), to_write.ours.manifest if to_write.ours else {}
     metadata = {k: v for k, v in live["metadata"].items() if k not in _SERVER_FIELDS}
-    counted = (item.theirs or {}).get("metadata") or {}
+    counted = (to_write.theirs or {}).get("metadata") or {}
     for name in ("labels", "annotations"):
-        left = metadata.pop(name, None) or {}
-        kept = {k: v for k, v in left.items() if k not in (counted.get(name) or {})}
-        if merged := {**kept, **(ours["metadata"].get(name) or {})}:
-            metadata[name] = merged
+        live_map = metadata.pop(name, None) or {}
+        kept_by_others = {k: v for k, v in live_map.items() if k not in (counted.get(name) or {})}
+        if merged_map := {**kept_by_others, **(ours["metadata"].get(name) or {})}:
+            metadata[name] = merged_map
     return {**ours, "metadata": metadata}
 
 
@@ -232,8 +232,8 @@ def _item_in_conflict(item: ComparedObject) -> ComparedObject:
     return replace(item, verdict=replace(item.verdict, state="conflict", action="conflict"))
 
 
-def _outcome_if_overtaken(item: ComparedObject) -> tuple[str, str, ComparedObject]:
+def _outcome_if_overtaken(overtaken: ComparedObject) -> tuple[str, str, ComparedObject]:
     """The outcome for an object that others wrote while we tried."""
-    if item.agrees:
-        return DONE, "others made the same of it", item
-    return CONFLICT, "others changed it meanwhile", item
+    if overtaken.agrees:
+        return DONE, "others made the same of it", overtaken
+    return CONFLICT, "others changed it meanwhile", overtaken

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sync.values import ObjectKey
 
 State = SyncedObject.State
-CHUNK: Final = 500
+ROWS_AT_ONCE: Final = 500
 """Rows in one statement."""
 
 
@@ -28,98 +28,98 @@ def names(key: ObjectKey) -> dict[str, str]:
     return {"kind": key.kind, "namespace": key.namespace, "name": key.name}
 
 
-def differences_of(item: ComparedObject) -> list[dict[str, Any]]:
+def differences_of(compared: ComparedObject) -> list[dict[str, Any]]:
     """All fields in which the sides differ: ``{field, base, ours, theirs, manager, time}``.
 
     If one side has no object, the only entry is the whole object, with the field "".
     """
-    ours, theirs, base = item.ours_normal, item.theirs, item.base
+    ours, theirs, base = compared.ours_normal, compared.theirs, compared.base
     if ours is None and theirs is None:
         return []
     if ours is None or theirs is None:
-        sides = {"base": base, "ours": ours, "theirs": theirs}
-        there = {side: None if value is None else "(there)" for side, value in sides.items()}
-        return [{"field": "", **there, "manager": "", "time": ""}]
-    if item.key.kind in READ_KINDS:
+        manifests = {"base": base, "ours": ours, "theirs": theirs}
+        presence = {side: None if value is None else "(there)" for side, value in manifests.items()}
+        return [{"field": "", **presence, "manager": "", "time": ""}]
+    if compared.key.kind in READ_KINDS:
         return []
     was = {} if base is None else {one.field: one.a for one in reconcile.differences(base, theirs)}
     if base is not None:
         was |= {one.field: one.a for one in reconcile.differences(base, ours)}
-    by_field = reconcile.managers(item.live) if item.live else {}
+    managed_fields = reconcile.managers(compared.live) if compared.live else {}
     return [
         {
             "field": difference.field,
             "base": was.get(difference.field),
             "ours": difference.a,
             "theirs": difference.b,
-            **_manager_of_field(by_field, difference.field),
+            **_manager_of_field(managed_fields, difference.field),
         }
         for difference in reconcile.differences(ours, theirs)
     ]
 
 
-def _manager_of_field(by_field: Mapping[str, Any], field: str) -> dict[str, str]:
+def _manager_of_field(managed_fields: Mapping[str, Any], field: str) -> dict[str, str]:
     """The manager of a field, or of its nearest parent that has one."""
     # Atomic lists and maps are owned as a whole, so that their entries have no manager.
-    place = field
-    while place and place not in by_field:
-        place = place[: max(place.rfind("."), place.rfind("["))] if "." in place[1:] else ""
-    manager, time = by_field.get(place, ("", ""))
+    path = field
+    while path and path not in managed_fields:
+        path = path[: max(path.rfind("."), path.rfind("["))] if "." in path[1:] else ""
+    manager, time = managed_fields.get(path, ("", ""))
     return {"manager": manager, "time": str(time or "")}
 
 
-def next_base(item: ComparedObject) -> dict[str, Any] | None:
+def next_base(compared: ComparedObject) -> dict[str, Any] | None:
     """The next baseline: the manifest in which both sides agree, else the former one."""
-    if item.key.kind in READ_KINDS or item.agrees:
-        return item.theirs
-    return item.base
+    if compared.key.kind in READ_KINDS or compared.agrees:
+        return compared.theirs
+    return compared.base
 
 
-def columns_of(item: ComparedObject, now: dt.datetime, state: str = "") -> dict[str, Any]:
+def columns_of(compared: ComparedObject, now: dt.datetime, state: str = "") -> dict[str, Any]:
     """The next values of an object's row; its state is the verdict's unless given."""
-    row, metadata = item.row, (item.live or {}).get("metadata") or {}
-    state = state or item.verdict.state
-    is_gone = item.ours is None and item.live is None
-    stays = row is not None and row.state == state and row.gone is None
-    uid, known = metadata.get("uid") or "", row.object_uid if row else ""
+    synced_row, metadata = compared.row, (compared.live or {}).get("metadata") or {}
+    state = state or compared.verdict.state
+    is_gone = compared.ours is None and compared.live is None
+    state_stays = synced_row is not None and synced_row.state == state and synced_row.gone is None
+    live_uid, agreed_uid = metadata.get("uid") or "", synced_row.object_uid if synced_row else ""
     # In conflict, the uid of the agreed object stays: it shows that another one has its name.
-    keeps_uid = known and (state == State.CONFLICT or not uid)
+    keeps_agreed_uid = agreed_uid and (state == State.CONFLICT or not live_uid)
     return {
-        "object_uid": known if keeps_uid else uid,
+        "object_uid": agreed_uid if keeps_agreed_uid else live_uid,
         "resource_version": metadata.get("resourceVersion") or "",
-        "base": next_base(item),
-        "theirs": item.theirs,
-        "live": item.live,
+        "base": next_base(compared),
+        "theirs": compared.theirs,
+        "live": compared.live,
         "state": state,
-        "differences": differences_of(item),
-        "since": row.since if row is not None and stays else now,
+        "differences": differences_of(compared),
+        "since": synced_row.since if synced_row is not None and state_stays else now,
         "seen": now,
-        "gone": (row.gone if row and row.gone else now) if is_gone else None,
+        "gone": (synced_row.gone if synced_row and synced_row.gone else now) if is_gone else None,
     }
 
 
 def remember(
-    cluster: Cluster, items: Iterable[ComparedObject], *, now: dt.datetime, state: str = ""
+    cluster: Cluster, objects: Iterable[ComparedObject], *, now: dt.datetime, state: str = ""
 ) -> int:
     """Write the rows of objects that changed, in the caller's ``guard``; returns their number."""
-    new: list[SyncedObject] = []
-    written = 0
-    for item in items:
+    new_rows: list[SyncedObject] = []
+    remembered = 0
+    for item in objects:
         # Namespaces and classes that the cluster never had are the portal's own affair.
         if item.row is None and item.live is None and item.key.kind in READ_KINDS:
             continue
         columns = columns_of(item, now, state)
         if item.row is None:
-            new.append(SyncedObject(cluster=cluster, **names(item.key), **columns))
+            new_rows.append(SyncedObject(cluster=cluster, **names(item.key), **columns))
         elif any(getattr(item.row, name) != columns[name] for name in columns if name != "seen"):
             # The version: a person's resolution since the read wins, and the next pass follows it.
-            same = SyncedObject.objects.filter(pk=item.row.pk, version=item.row.version)
-            written += same.update(**columns)
-    SyncedObject.objects.bulk_create(new, batch_size=CHUNK)
-    return written + len(new)
+            unresolved_since = SyncedObject.objects.filter(pk=item.row.pk, version=item.row.version)
+            remembered += unresolved_since.update(**columns)
+    SyncedObject.objects.bulk_create(new_rows, batch_size=ROWS_AT_ONCE)
+    return remembered + len(new_rows)
 
 
 def count_states(cluster: Cluster) -> dict[str, int]:
     """Count a cluster's objects by state, without tombstones."""
-    rows = SyncedObject.objects.filter(cluster=cluster, gone=None).order_by()
-    return dict(rows.values_list("state").annotate(Count("id")))
+    present_rows = SyncedObject.objects.filter(cluster=cluster, gone=None).order_by()
+    return dict(present_rows.values_list("state").annotate(Count("id")))

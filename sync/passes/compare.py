@@ -57,8 +57,8 @@ class Sides:
 
 def judge_all(sides: Sides, *, kinds: Collection[str]) -> list[ComparedObject]:
     """Judge all objects of some kinds that a side has or had, in the order of their keys."""
-    keys = sides.ours.keys() | sides.live.keys() | sides.rows.keys()
-    return [judge(sides, key) for key in sorted(keys) if key.kind in kinds]
+    all_keys = sides.ours.keys() | sides.live.keys() | sides.rows.keys()
+    return [judge(sides, key) for key in sorted(all_keys) if key.kind in kinds]
 
 
 def judge(sides: Sides, key: ObjectKey) -> ComparedObject:
@@ -85,10 +85,10 @@ def judge_one(  # noqa: PLR0913 - the sides of one comparison
 ) -> ComparedObject:
     """Judge one object by its sides; ``base`` may differ from the row's."""
     is_read = key.kind in READ_KINDS
-    normal = manifest_of if is_read else reconcile.normal
-    ours_normal = normal(ours.manifest) if ours else None
-    theirs = normal(live) if live else None
-    verdict = (
+    normalize = manifest_of if is_read else reconcile.normal
+    ours_normal = normalize(ours.manifest) if ours else None
+    theirs = normalize(live) if live else None
+    judged = (
         _judge_followed(base, ours_normal, theirs)
         if is_read
         else _judge_shared(
@@ -104,7 +104,7 @@ def judge_one(  # noqa: PLR0913 - the sides of one comparison
         base=base,
         row=row,
         owned=owned,
-        verdict=verdict,
+        verdict=judged,
     )
 
 
@@ -125,14 +125,14 @@ def _judge_shared(
 ) -> reconcile.DiffVerdict:
     """Judge an object of a kind that both sides may write."""
     # Another version of the portal, with another normal form, may have written the base.
-    agreed = None if base is None else reconcile.normal(base)
-    verdict = reconcile.judge_normal(agreed, ours, theirs, owned=owned)
+    agreed_base = None if base is None else reconcile.normal(base)
+    shared_verdict = reconcile.judge_normal(agreed_base, ours, theirs, owned=owned)
     # Whoever created the object again did not know of our deletion, even if it looks equal.
-    if is_another and verdict.action == "delete":
-        return replace(verdict, state="conflict", action="conflict")
+    if is_another and shared_verdict.action == "delete":
+        return replace(shared_verdict, state="conflict", action="conflict")
     # Drift waits for a person's resolution; an object without a base is new, and is imported.
-    is_drift = verdict.state == "drifted" and base is not None
-    return replace(verdict, action="none") if is_drift else verdict
+    is_drift = shared_verdict.state == "drifted" and base is not None
+    return replace(shared_verdict, action="none") if is_drift else shared_verdict
 
 
 def _judge_followed(
@@ -147,6 +147,6 @@ def _judge_followed(
     return reconcile.DiffVerdict("unowned", "take-in", ())
 
 
-def deletions(items: Iterable[ComparedObject]) -> list[ComparedObject]:
+def deletions(compared_objects: Iterable[ComparedObject]) -> list[ComparedObject]:
     """The objects that the pass would delete in the cluster."""
-    return [item for item in items if item.verdict.action == "delete"]
+    return [compared for compared in compared_objects if compared.verdict.action == "delete"]

@@ -1,4 +1,4 @@
-"""``full_pass``: order of steps, doubted empty lists, held deletions, cursors, counts."""
+"""``full_pass``: judged objects taken in, written, recorded; lists doubted, deletions held."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 BELIEVED: Final = 2
 """The empty complete lists in a row after which the objects of earlier lists count as deleted."""
-CHUNK: Final = 500
+RECORDED_AT_ONCE: Final = 500
 TAKEN_IN: Final = frozenset({"take-in", "forget"})
 
 
@@ -53,76 +53,76 @@ def full_pass(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> s
     journal = Journal(run, lease)
     # Before the read: a change during the pass must make another one due.
     now, revision = read_clock(), policy_revision(cluster)
-    reading = read_cluster(client, progress=journal.stage)
+    cluster_reading = read_cluster(client, progress=journal.stage)
     journal.stage("comparing")
-    rows = read_rows(cluster)
-    doubted = _doubted_kinds(cluster, reading, rows, journal)
-    items = _judge_all_kinds(cluster, reading, rows, doubted)
-    by_key = {item.key: item for item in items}
-    journal.settle_leftovers(by_key)
-    if held := _deletions_to_hold(items, journal):
+    synced_rows = read_rows(cluster)
+    doubted = _doubted_kinds(cluster, cluster_reading, synced_rows, journal)
+    judged = _judge_all_kinds(cluster, cluster_reading, synced_rows, doubted)
+    judged_by_key = {judged_object.key: judged_object for judged_object in judged}
+    journal.settle_leftovers(judged_by_key)
+    if held := _deletions_to_hold(judged, journal):
         _hold_deletions(cluster, held, journal, now=now)
-        waiting = {item.key for item in held}
-        items = [item for item in items if item.key not in waiting]
+        held_keys = {judged_object.key for judged_object in held}
+        judged = [judged_object for judged_object in judged if judged_object.key not in held_keys]
     if not journal.is_preview:
         # Before the import, whose own writes advance this revision.
         with journal.lease.guard() as state:
             SyncState.objects.filter(pk=state.pk).update(policy_revision=revision)
-    _write_items(client, items, journal, reading=reading, now=now)
+    _write_items(client, judged, journal, reading=cluster_reading, now=now)
     if not journal.is_preview:
         note_native(cluster, journal, None)
-        _move_cursors(cluster, reading, doubted, journal, now=now)
-    _count_results(items, doubted, journal, held=held)
+        _move_cursors(cluster, cluster_reading, doubted, journal, now=now)
+    _count_results(judged, doubted, journal, held=held)
     return SyncRun.State.HELD if held else SyncRun.State.DONE
 
 
 def _judge_all_kinds(
     cluster: Cluster,
     reading: ClusterObjects,
-    rows: Mapping[ObjectKey, SyncedObject],
+    synced_rows: Mapping[ObjectKey, SyncedObject],
     doubted: Collection[str],
 ) -> list[ComparedObject]:
-    sides = Sides(
+    all_sides = Sides(
         ours=read_ours(cluster),
         live=reading.objects(),
-        rows=rows,
+        rows=synced_rows,
         ownership=read_ownership(cluster),
     )
-    return judge_all(sides, kinds=set(reading.listings) - set(doubted))
+    return judge_all(all_sides, kinds=set(reading.listings) - set(doubted))
 
 
 def _doubted_kinds(
     cluster: Cluster,
     reading: ClusterObjects,
-    rows: Mapping[ObjectKey, SyncedObject],
+    synced_rows: Mapping[ObjectKey, SyncedObject],
     journal: Journal,
 ) -> frozenset[str]:
     """The kinds whose list is suddenly empty: one such list alone deletes nothing."""
-    known = {key.kind for key, row in rows.items() if row.theirs is not None}
-    empty = {
+    known = {key.kind for key, synced_row in synced_rows.items() if synced_row.theirs is not None}
+    empty_kinds = {
         kind for kind in known if kind in reading.listings and not reading.listings[kind].items
     }
-    counted = dict(SyncCursor.objects.filter(cluster=cluster).values_list("kind", "empty_lists"))
-    doubted = {kind for kind in empty if counted.get(kind, 0) + 1 < BELIEVED}
+    tallied = dict(SyncCursor.objects.filter(cluster=cluster).values_list("kind", "empty_lists"))
+    doubted_kinds = {kind for kind in empty_kinds if tallied.get(kind, 0) + 1 < BELIEVED}
     if not journal.is_preview:
         with journal.lease.guard():
-            for kind in doubted:
+            for kind in doubted_kinds:
                 cursor = SyncCursor.objects.filter(cluster=cluster, kind=kind)
-                cursor.update(empty_lists=counted.get(kind, 0) + 1)
+                cursor.update(empty_lists=tallied.get(kind, 0) + 1)
     # Without namespaces, which every cluster has, the other lists are doubtful as well.
-    return frozenset(ALL_KINDS if "Namespace" in doubted else doubted)
+    return frozenset(ALL_KINDS if "Namespace" in doubted_kinds else doubted_kinds)
 
 
-def _deletions_to_hold(items: Sequence[ComparedObject], journal: Journal) -> list[ComparedObject]:
+def _deletions_to_hold(judged: Sequence[ComparedObject], journal: Journal) -> list[ComparedObject]:
     """The deletions in the cluster that a person must confirm; empty if they are not too many."""
     confirmed: set[tuple[ObjectKey, str]] = set()
     if journal.run.confirmed_by:
-        held = SyncResult.objects.filter(run=journal.run, outcome=Outcome.HELD)
-        names = held.values_list("kind", "namespace", "name", "action")
-        confirmed = {(ObjectKey(*key), action) for *key, action in names}
-    left = [item for item in deletions(items) if (item.key, item.verdict.action) not in confirmed]
-    known = sum(item.base is not None for item in items)
-    return left if reconcile.brake(len(left), known) else []
+        held_results = SyncResult.objects.filter(run=journal.run, outcome=Outcome.HELD)
+        held_names = held_results.values_list("kind", "namespace", "name", "action")
+        confirmed = {(ObjectKey(*key), action) for *key, action in held_names}
+    unasked = [one for one in deletions(judged) if (one.key, one.verdict.action) not in confirmed]
+    agreed_count = sum(one.base is not None for one in judged)
+    return unasked if reconcile.brake(len(unasked), agreed_count) else []
 
 
 def _hold_deletions(
@@ -130,8 +130,8 @@ def _hold_deletions(
 ) -> None:
     """Record the deletions that are held; neither side of these objects is written."""
     with journal.lease.guard():
-        for item in held:
-            journal.note(item, item.verdict.action, Outcome.HELD)
+        for held_object in held:
+            journal.note(held_object, held_object.verdict.action, Outcome.HELD)
         journal.flush()
         if not journal.is_preview:
             baseline.remember(cluster, held, now=now, state=SyncedObject.State.HELD)
@@ -139,53 +139,53 @@ def _hold_deletions(
 
 def _write_items(
     client: Client,
-    items: Sequence[ComparedObject],
+    judged: Sequence[ComparedObject],
     journal: Journal,
     *,
     reading: ClusterObjects,
     now: dt.datetime,
 ) -> None:
     cluster = journal.run.cluster
-    coming = [item for item in items if item.verdict.action in TAKEN_IN]
-    going = [item for item in items if item.verdict.action in WRITES and not journal.reads_only]
-    writer = PassWriter(cluster, client, journal, now=now)
+    taken_in = [one for one in judged if one.verdict.action in TAKEN_IN]
+    to_write = [one for one in judged if one.verdict.action in WRITES and not journal.reads_only]
+    pass_writer = PassWriter(cluster, client, journal, now=now)
     if journal.is_preview:
         with journal.lease.guard():
-            for item in coming:
-                action = item.verdict.action
-                journal.note(item, action, Outcome.DONE, f"would {action}")
+            for one in taken_in:
+                action = one.verdict.action
+                journal.note(one, action, Outcome.DONE, f"would {action}")
             journal.flush()
-        writer.write(going, namespaces=reading.phases())
+        pass_writer.write(to_write, namespaces=reading.phases())
         return
-    take_in(cluster, coming, journal, now=now)
+    take_in(cluster, taken_in, journal, now=now)
     # Imported quotas may have new names; until those are counted, reviews are refused.
     ledger_pass.try_to_count_new(cluster, client, journal.lease)
-    writer.write(going, namespaces=reading.phases())
-    done = {item.key for item in (*coming, *going)}
-    rest = [item for item in items if item.key not in done]
-    journal.stage("recording", total=len(rest))
+    pass_writer.write(to_write, namespaces=reading.phases())
+    handled_keys = {one.key for one in (*taken_in, *to_write)}
+    unhandled = [one for one in judged if one.key not in handled_keys]
+    journal.stage("recording", total=len(unhandled))
     # In chunks, so that a long transaction does not keep the heartbeat from the lease's row.
-    for start in range(0, len(rest), CHUNK):
-        chunk = rest[start : start + CHUNK]
+    for first in range(0, len(unhandled), RECORDED_AT_ONCE):
+        recorded_now = unhandled[first : first + RECORDED_AT_ONCE]
         with journal.lease.guard():
-            journal.note_conflicts(chunk)
-            baseline.remember(cluster, chunk, now=now)
-        journal.step(len(chunk))
+            journal.note_conflicts(recorded_now)
+            baseline.remember(cluster, recorded_now, now=now)
+        journal.step(len(recorded_now))
 
 
 def _move_cursors(
     cluster: Cluster,
-    reading: ClusterObjects,
-    doubted: Collection[str],
+    cluster_reading: ClusterObjects,
+    doubted_kinds: Collection[str],
     journal: Journal,
     *,
     now: dt.datetime,
 ) -> None:
     """Let watches continue from these lists, all objects of which are stored by now."""
     with journal.lease.guard() as state:
-        SyncCursor.objects.filter(cluster=cluster, kind__in=reading.absent).delete()
-        for kind, listing in reading.listings.items():
-            if kind not in doubted:
+        SyncCursor.objects.filter(cluster=cluster, kind__in=cluster_reading.absent).delete()
+        for kind, listing in cluster_reading.listings.items():
+            if kind not in doubted_kinds:
                 SyncCursor.objects.update_or_create(
                     cluster=cluster,
                     kind=kind,
@@ -195,32 +195,32 @@ def _move_cursors(
                         "empty_lists": 0,
                     },
                 )
-        SyncState.objects.filter(pk=state.pk).update(last_full_pass=None if doubted else now)
+        SyncState.objects.filter(pk=state.pk).update(last_full_pass=None if doubted_kinds else now)
 
 
 def _count_results(
-    items: Sequence[ComparedObject],
+    judged: Sequence[ComparedObject],
     doubted: Collection[str],
     journal: Journal,
     *,
     held: Sequence[ComparedObject],
 ) -> None:
     run = journal.run
-    states = baseline.count_states(run.cluster) if not journal.is_preview else {}
+    state_counts = baseline.count_states(run.cluster) if not journal.is_preview else {}
     # From the rows, since earlier attempts of the run have results, too.
-    done: Counter[str] = Counter()
-    results = run.results.order_by().values_list("action", "outcome").annotate(Count("id"))
-    for action, outcome, number in results:
-        done[action if outcome == Outcome.DONE else outcome] += number
-    run.counts = {**states, **journal.counts, **done}
+    result_counts: Counter[str] = Counter()
+    run_results = run.results.order_by().values_list("action", "outcome").annotate(Count("id"))
+    for action, outcome, number in run_results:
+        result_counts[action if outcome == Outcome.DONE else outcome] += number
+    run.counts = {**state_counts, **journal.counts, **result_counts}
     if doubted:
         run.counts["doubted"] = len(doubted)
     if held:
         run.error = f"{counted(len(held), 'objects')} would be deleted; a person has to confirm it"
     elif doubted:
-        kinds = ", ".join(kind for kind in ALL_KINDS if kind in doubted)
-        run.error = f"suddenly there are no objects of {kinds}; a second such list counts"
-    elif failed := done[Outcome.FAILED]:
+        doubted_names = ", ".join(kind for kind in ALL_KINDS if kind in doubted)
+        run.error = f"suddenly there are no objects of {doubted_names}; a second such list counts"
+    elif failures := result_counts[Outcome.FAILED]:
         run.error = (
-            f"{failed} of {counted(len(items), 'objects')} could not be written; see the results"
+            f"{failures} of {counted(len(judged), 'objects')} could not be written; see the results"
         )

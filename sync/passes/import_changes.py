@@ -43,11 +43,11 @@ class _LeftError(Exception):
 
 
 def take_in(
-    cluster: Cluster, items: Sequence[ComparedObject], journal: Journal, *, now: dt.datetime
+    cluster: Cluster, taken_in: Sequence[ComparedObject], journal: Journal, *, now: dt.datetime
 ) -> None:
     """Carry out ``take-in`` and ``forget``; the failure of one object does not stop the others."""
-    journal.stage("importing", total=len(items))
-    for batch in _batches(items):
+    journal.stage("importing", total=len(taken_in))
+    for batch in _batches(taken_in):
         with journal.lease.guard(), our_own_write(cluster):
             # Reviews lock a namespace's quotas first, too: any other order could deadlock.
             services.lock_used(cluster, {item.key.namespace for item in batch})
@@ -66,45 +66,45 @@ def note_native(cluster: Cluster, journal: Journal, namespaces: Collection[str] 
         policy_writes.note_native(cluster, namespaces)
 
 
-def _batches(items: Sequence[ComparedObject]) -> Iterator[list[ComparedObject]]:
+def _batches(taken_in: Sequence[ComparedObject]) -> Iterator[list[ComparedObject]]:
     """Order the objects: namespaces and classes first, then policies, then deletions."""
-    ending = [item for item in items if item.verdict.action == "forget"]
-    coming = [item for item in items if item.verdict.action != "forget"]
-    of_cluster = [item for item in coming if item.key.kind in READ_KINDS]
-    policies = [item for item in coming if item.key.kind not in READ_KINDS]
-    policies.sort(key=lambda item: (item.key.namespace, item.key))
+    forgotten = [imported for imported in taken_in if imported.verdict.action == "forget"]
+    adopted = [imported for imported in taken_in if imported.verdict.action != "forget"]
+    of_whole_cluster = [imported for imported in adopted if imported.key.kind in READ_KINDS]
+    policies = [imported for imported in adopted if imported.key.kind not in READ_KINDS]
+    policies.sort(key=lambda imported: (imported.key.namespace, imported.key))
     # A namespace goes after its policies, since it must be empty.
-    ending.sort(key=lambda item: (item.key.kind in READ_KINDS, item.key.namespace))
-    groups = groupby(policies, key=lambda item: item.key.namespace)
-    yield from _chunks([[item] for item in of_cluster])
-    yield from _chunks(list(group) for _, group in groups)
-    yield from _chunks([[item] for item in ending])
+    forgotten.sort(key=lambda imported: (imported.key.kind in READ_KINDS, imported.key.namespace))
+    by_namespace = groupby(policies, key=lambda imported: imported.key.namespace)
+    yield from _batches_of_groups([[imported] for imported in of_whole_cluster])
+    yield from _batches_of_groups(list(group) for _, group in by_namespace)
+    yield from _batches_of_groups([[imported] for imported in forgotten])
 
 
-def _chunks(groups: Iterable[list[ComparedObject]]) -> Iterator[list[ComparedObject]]:
-    batch: list[ComparedObject] = []
-    room = BATCH
-    for group in groups:
-        cost = sum(1 if _is_new(item) else EACH for item in group)
-        if batch and cost > room:
-            yield batch
-            batch, room = [], BATCH
-        batch += group
-        room -= cost
-    if batch:
-        yield batch
+def _batches_of_groups(groups: Iterable[list[ComparedObject]]) -> Iterator[list[ComparedObject]]:
+    import_batch: list[ComparedObject] = []
+    room_left = BATCH
+    for namespace_group in groups:
+        group_cost = sum(1 if _is_new(imported) else EACH for imported in namespace_group)
+        if import_batch and group_cost > room_left:
+            yield import_batch
+            import_batch, room_left = [], BATCH
+        import_batch += namespace_group
+        room_left -= group_cost
+    if import_batch:
+        yield import_batch
 
 
-def _is_new(item: ComparedObject) -> bool:
-    return item.verdict.action == "take-in" and item.ours is None
+def _is_new(imported: ComparedObject) -> bool:
+    return imported.verdict.action == "take-in" and imported.ours is None
 
 
 def _create_together(cluster: Cluster, items: Sequence[ComparedObject]) -> dict[ObjectKey, Stored]:
     """Store new policies together; those without a result are tried one by one."""
     try:
-        saved = services.create_many(
+        created = services.create_many(
             cluster=cluster,
-            manifests=[manifest_of(item.live or {}) for item in items],
+            manifests=[manifest_of(imported.live or {}) for imported in items],
             user=user_of(cluster),
             reason=REASON,
             # The cluster has all of them, so that its own plugins enforce them already.
@@ -114,58 +114,58 @@ def _create_together(cluster: Cluster, items: Sequence[ComparedObject]) -> dict[
         # One bad object spoils a statement for all: one by one, only that one is refused.
         return {}
     return {
-        item.key: Stored(one.revision.after or {}, one.revision.number)
-        for item, one in zip(items, saved, strict=True)
-        if one is not None and one.revision is not None
+        imported.key: Stored(created_one.revision.after or {}, created_one.revision.number)
+        for imported, created_one in zip(items, created, strict=True)
+        if created_one is not None and created_one.revision is not None
     }
 
 
 def _import_one(
-    cluster: Cluster, item: ComparedObject, made: Stored | None, journal: Journal
+    cluster: Cluster, imported: ComparedObject, created: Stored | None, journal: Journal
 ) -> ComparedObject:
     """Import one object unless it was created already, and judge it again."""
-    action = item.verdict.action
+    action = imported.verdict.action
     try:
-        if made is not None:
-            after = _judged_again(item, made)
+        if created is not None:
+            imported_object = _judged_again(imported, created)
         else:
-            after = (
-                _forget_object(cluster, item)
+            imported_object = (
+                _forget_object(cluster, imported)
                 if action == "forget"
-                else _adopt_object(cluster, item)
+                else _adopt_object(cluster, imported)
             )
     except ValidationError as error:
-        words = "; ".join(
-            f"{path}: {entry['message']}" if path else entry["message"]
-            for path, entries in errors_by_path(error).items()
-            for entry in entries
+        refusal_words = "; ".join(
+            f"{path}: {error_entry['message']}" if path else error_entry["message"]
+            for path, path_errors in errors_by_path(error).items()
+            for error_entry in path_errors
         )
-        journal.note(item, action, Outcome.FAILED, words)
-        return item
+        journal.note(imported, action, Outcome.FAILED, refusal_words)
+        return imported
     except services.StaleRevisionError as error:
-        journal.note(item, action, Outcome.FAILED, str(error))
-        return item
+        journal.note(imported, action, Outcome.FAILED, str(error))
+        return imported
     except (_LeftError, ProtectedError, IntegrityError, DataError) as error:
-        journal.note(item, action, Outcome.FAILED, str(error.args[0]))
-        return item
-    if item.ours != after.ours:
-        journal.note(item, action, Outcome.DONE)
-    return after
+        journal.note(imported, action, Outcome.FAILED, str(error.args[0]))
+        return imported
+    if imported.ours != imported_object.ours:
+        journal.note(imported, action, Outcome.DONE)
+    return imported_object
 
 
-def _adopt_object(cluster: Cluster, item: ComparedObject) -> ComparedObject:
+def _adopt_object(cluster: Cluster, imported: ComparedObject) -> ComparedObject:
     """Store their side as ours, unless ours was written since it was read."""
-    live = item.live or {}
-    saved = services.apply_manifest(
+    live = imported.live or {}
+    applied = services.apply_manifest(
         cluster=cluster,
         manifest=manifest_of(live),
         user=user_of(cluster),
         reason=REASON,
-        expected_revision=item.ours.revision if item.ours else 0,
+        expected_revision=imported.ours.revision if imported.ours else 0,
         create_namespace=True,
     )
-    stored = saved.instance
-    return _judged_again(item, Stored(stored.to_manifest(), stored.revision))
+    adopted = applied.instance
+    return _judged_again(imported, Stored(adopted.to_manifest(), adopted.revision))
 
 
 def _judged_again(item: ComparedObject, ours: Stored | None) -> ComparedObject:
@@ -175,11 +175,11 @@ def _judged_again(item: ComparedObject, ours: Stored | None) -> ComparedObject:
     )
 
 
-def _forget_object(cluster: Cluster, item: ComparedObject) -> ComparedObject:
-    key, user, reason = item.key, user_of(cluster), "the cluster has it no more"
+def _forget_object(cluster: Cluster, forgotten: ComparedObject) -> ComparedObject:
+    key, user, reason = forgotten.key, user_of(cluster), "the cluster has it no more"
     stored = services.find_object(cluster, kind=key.kind, name=key.name, namespace=key.namespace)
     if isinstance(stored, PolicyObject):
-        expected = item.ours.revision if item.ours else 0
+        expected = forgotten.ours.revision if forgotten.ours else 0
         services.delete_policy(policy=stored, user=user, reason=reason, expected_revision=expected)
     elif isinstance(stored, PriorityClass):
         services.delete_priority_class(priority_class=stored, user=user, reason=reason)
@@ -188,18 +188,18 @@ def _forget_object(cluster: Cluster, item: ComparedObject) -> ComparedObject:
         if any(kind.objects.filter(namespace=stored).exists() for kind in services.KINDS.values()):
             raise _LeftError("policies of this namespace are kept here; it goes when they go")
         services.delete_namespace(namespace=stored, user=user, reason=reason)
-    return _judged_again(item, None)
+    return _judged_again(forgotten, None)
 
 
 def _note_lints(cluster: Cluster, items: Sequence[ComparedObject], journal: Journal) -> None:
     """Add the lints of the namespaces to the results of their policies."""
-    namespaces = {item.key.namespace for item in items} - {""}
+    namespaces = {imported.key.namespace for imported in items} - {""}
     for lint in chain.from_iterable(services.lint_all(cluster, sorted(namespaces)).values()):
-        policy = lint.policy
-        noted_result = journal.noted.get(ObjectKey(policy.kind, policy.namespace, policy.name))
+        linted = lint.policy
+        noted_result = journal.noted.get(ObjectKey(linted.kind, linted.namespace, linted.name))
         if noted_result is not None:
-            line = f"{lint.code}: {lint.message}"
+            lint_line = f"{lint.code}: {lint.message}"
             noted_result.message = (
-                f"{noted_result.message}\n{line}" if noted_result.message else line
+                f"{noted_result.message}\n{lint_line}" if noted_result.message else lint_line
             )
             journal.counts["lints"] += 1

@@ -33,7 +33,7 @@ class Journal:
         self.lease = lease
         self.counts: Counter[str] = Counter()
         self.noted: dict[ObjectKey, SyncResult] = {}
-        self._noted = 0.0
+        self._progress_written = 0.0
 
     @property
     def is_preview(self) -> bool:
@@ -53,11 +53,11 @@ class Journal:
     def step(self, done: int = 1) -> None:
         """Count objects as done; stored from time to time."""
         self.run.done += done
-        if time.monotonic() - self._noted > _PROGRESS_SECONDS:
+        if time.monotonic() - self._progress_written > _PROGRESS_SECONDS:
             self._write_progress()
 
     def _write_progress(self) -> None:
-        self._noted = time.monotonic()
+        self._progress_written = time.monotonic()
         run = self.run
         with self.lease.guard():
             self.lease.renew()
@@ -65,59 +65,59 @@ class Journal:
                 stage=run.stage, total=run.total, done=run.done, heartbeat=read_clock()
             )
 
-    def intend(self, item: ComparedObject, action: str) -> SyncResult | None:
+    def intend(self, noted: ComparedObject, action: str) -> SyncResult | None:
         """Record an action before it is done to the cluster; None if this run did it before."""
         with self.lease.guard():
-            result, _ = SyncResult.objects.get_or_create(
+            intended, _ = SyncResult.objects.get_or_create(
                 run=self.run,
-                kind=item.key.kind,
-                namespace=item.key.namespace,
-                name=item.key.name,
+                kind=noted.key.kind,
+                namespace=noted.key.namespace,
+                name=noted.key.name,
                 defaults={
                     "action": action,
                     "outcome": Outcome.INTENDED,
-                    "differences": differences_of(item),
+                    "differences": differences_of(noted),
                 },
             )
-            if result.outcome == Outcome.HELD:  # a person has confirmed it since
-                result.outcome = Outcome.INTENDED
-                result.save(update_fields=["outcome"])
-            return result if result.outcome == Outcome.INTENDED else None
+            if intended.outcome == Outcome.HELD:  # a person has confirmed it since
+                intended.outcome = Outcome.INTENDED
+                intended.save(update_fields=["outcome"])
+            return intended if intended.outcome == Outcome.INTENDED else None
 
-    def settle(self, result: SyncResult, outcome: str, message: str = "") -> None:
+    def settle(self, settled: SyncResult, outcome: str, message: str = "") -> None:
         """Store the outcome of an intent, in the caller's ``guard`` with the object's row."""
-        result.outcome, result.message, result.finished = outcome, message, read_clock()
-        result.save(update_fields=["outcome", "message", "finished"])
-        word = result.action if outcome in (Outcome.DONE, Outcome.INTENDED) else outcome
-        self.counts[word] += 1
+        settled.outcome, settled.message, settled.finished = outcome, message, read_clock()
+        settled.save(update_fields=["outcome", "message", "finished"])
+        counted_as = settled.action if outcome in (Outcome.DONE, Outcome.INTENDED) else outcome
+        self.counts[counted_as] += 1
 
-    def note(self, item: ComparedObject, action: str, outcome: str, message: str = "") -> None:
+    def note(self, noted: ComparedObject, action: str, outcome: str, message: str = "") -> None:
         """Keep a result that needs no intent for the next ``flush``."""
-        self.noted[item.key] = SyncResult(
+        self.noted[noted.key] = SyncResult(
             run=self.run,
-            kind=item.key.kind,
-            namespace=item.key.namespace,
-            name=item.key.name,
+            kind=noted.key.kind,
+            namespace=noted.key.namespace,
+            name=noted.key.name,
             action=action,
             outcome=outcome,
             message=message,
-            differences=differences_of(item),
+            differences=differences_of(noted),
         )
         self.counts[action if outcome == Outcome.DONE else outcome] += 1
 
-    def note_conflicts(self, items: Iterable[ComparedObject]) -> None:
+    def note_conflicts(self, noted_objects: Iterable[ComparedObject]) -> None:
         """Write the conflicts that are new; inside the caller's ``guard``."""
-        for item in items:
-            was = item.row.state if item.row else ""
-            if item.verdict.state == "conflict" and was != "conflict":
-                self.note(item, "none", Outcome.CONFLICT, "both sides were changed")
+        for noted in noted_objects:
+            state_before = noted.row.state if noted.row else ""
+            if noted.verdict.state == "conflict" and state_before != "conflict":
+                self.note(noted, "none", Outcome.CONFLICT, "both sides were changed")
         self.flush()
 
     def flush(self) -> None:
         """Write the noted results; inside the caller's ``guard``."""
-        now = read_clock()
-        for result in self.noted.values():
-            result.finished = now
+        flushed_at = read_clock()
+        for noted_result in self.noted.values():
+            noted_result.finished = flushed_at
         # An upsert: a run that begins again after a lost worker has results of its first attempt.
         SyncResult.objects.bulk_create(
             self.noted.values(),
@@ -127,11 +127,11 @@ class Journal:
         )
         self.noted = {}
 
-    def settle_leftovers(self, items: Mapping[ObjectKey, ComparedObject]) -> None:
+    def settle_leftovers(self, noted_objects: Mapping[ObjectKey, ComparedObject]) -> None:
         """Settle the intents of an earlier attempt that the cluster shows as done."""
-        left = SyncResult.objects.filter(run=self.run, outcome=Outcome.INTENDED)
+        leftovers = SyncResult.objects.filter(run=self.run, outcome=Outcome.INTENDED)
         with self.lease.guard():
-            for result in left:
-                item = items.get(ObjectKey(result.kind, result.namespace, result.name))
-                if item is not None and item.verdict.action == "none" and item.agrees:
+            for result in leftovers:
+                noted = noted_objects.get(ObjectKey(result.kind, result.namespace, result.name))
+                if noted is not None and noted.verdict.action == "none" and noted.agrees:
                     self.settle(result, Outcome.DONE, "found done: the worker was lost afterwards")

@@ -85,14 +85,14 @@ def pass_over(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> C
 
 
 def _note_failure(run: SyncRun, lease: Lease, problem: str) -> None:
-    text = f"the usage of quotas was not confirmed, the next run tries again: {problem}"
-    run.error = f"{run.error}; {text}" if run.error else text
+    failure_words = f"the usage of quotas was not confirmed, the next run tries again: {problem}"
+    run.error = f"{run.error}; {failure_words}" if run.error else failure_words
     run.counts = {**run.counts, FAILED: 1}
     with lease.guard():
         LedgerPass.objects.update_or_create(
             cluster=run.cluster, resource=WHOLE, defaults={"problem": problem}
         )
-    alerts.raise_alert(run.cluster, FAILING, severity=alerts.WARNING, message=text)
+    alerts.raise_alert(run.cluster, FAILING, severity=alerts.WARNING, message=failure_words)
 
 
 def look_over(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[str]:
@@ -103,22 +103,22 @@ def look_over(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[
     alert, and its charges end only if the cluster's own figures count. Repeating this is safe: all
     results are computed from the lists.
     """
-    new = services.uncounted(cluster)
-    places = places_of(cluster)
+    new_quotas = services.uncounted(cluster)
+    quota_places = places_of(cluster)
     counts: Counter[str] = Counter()
-    if not places:
+    if not quota_places:
         return counts
-    begun = read_clock()
-    figures = list(figures_of(client, places))
-    wanted = resources_in(places)
-    look = _ResourceLook(cluster, client, lease, places, begun)
-    seen = look.over(wanted, counts)
-    policy_writes.note_counted(cluster, new, guard=_guard_of(lease))
+    pass_begun = read_clock()
+    quota_figures = list(figures_of(client, quota_places))
+    wanted_resources = resources_in(quota_places)
+    resource_look = _ResourceLook(cluster, client, lease, quota_places, pass_begun)
+    complete_lists = resource_look.over(wanted_resources, counts)
+    policy_writes.note_counted(cluster, new_quotas, guard=_guard_of(lease))
     with _guard_of(lease)():
-        usage_comparison.compare(cluster, figures, seen, now=begun)
-        _forget_others(cluster, {str(each) for each in wanted})
+        usage_comparison.compare(cluster, quota_figures, complete_lists, now=pass_begun)
+        _forget_others(cluster, {str(resource) for resource in wanted_resources})
         finished = read_clock()
-        done = {"started": begun, "finished": finished, "counts": dict(counts), "problem": ""}
+        done = {"started": pass_begun, "finished": finished, "counts": dict(counts), "problem": ""}
         LedgerPass.objects.update_or_create(cluster=cluster, resource=WHOLE, defaults=done)
     return counts
 
@@ -128,15 +128,15 @@ def count_new(cluster: Cluster, client: Client, lease: Lease | None) -> None:
 
     For a resource that cannot be listed, the ledger's own charges stand. Raises as ``look_over``.
     """
-    new = services.uncounted(cluster)
-    if not new:
+    new_quotas = services.uncounted(cluster)
+    if not new_quotas:
         return
-    places, begun = places_of(cluster), read_clock()
+    places, pass_begun = places_of(cluster), read_clock()
     list(figures_of(client, places))  # it stores the figures in the places
-    due = resources_of(name for quota in new for name in quota.names)
-    wanted = {each: where for each, where in resources_in(places).items() if each in due}
-    _ResourceLook(cluster, client, lease, places, begun).over(wanted, Counter())
-    policy_writes.note_counted(cluster, new, guard=_guard_of(lease))
+    new_resources = resources_of(name for quota in new_quotas for name in quota.names)
+    wanted = {each: where for each, where in resources_in(places).items() if each in new_resources}
+    _ResourceLook(cluster, client, lease, places, pass_begun).over(wanted, Counter())
+    policy_writes.note_counted(cluster, new_quotas, guard=_guard_of(lease))
 
 
 def try_to_count_new(cluster: Cluster, client: Client, lease: Lease) -> None:
@@ -162,31 +162,31 @@ class _ResourceLook:
     begun: dt.datetime
 
     def over(
-        self, wanted: Mapping[GroupVersionResource, Iterable[str]], counts: Counter[str]
+        self, wanted_resources: Mapping[GroupVersionResource, Iterable[str]], counts: Counter[str]
     ) -> dict[str, CompleteList]:
         """List resources and update their charges; adds to the counts, returns the lists."""
-        seen: dict[str, CompleteList] = {}
-        guard = _guard_of(self.lease)
-        for resource, namespaces in wanted.items():
+        complete_lists: dict[str, CompleteList] = {}
+        lease_guard = _guard_of(self.lease)
+        for resource, namespaces in wanted_resources.items():
             # Lists can be long, and so can the writes that follow.
             _renew(self.lease)
-            found = _list_or_alert(self.cluster, self.client, resource, self.places, namespaces)
+            complete = _list_or_alert(self.cluster, self.client, resource, self.places, namespaces)
             _renew(self.lease)
-            if found is not None:
-                seen[found.resource] = found
-                counts += _hold_against_charges(self.cluster, found, guard)
+            if complete is not None:
+                complete_lists[complete.resource] = complete
+                counts += _meet_charges(self.cluster, complete, lease_guard)
             else:
-                listed = unlisted(self.cluster, resource, self.places, self.begun)
-                counts["released"] += end_by_lease(listed, guard=guard)
-        return seen
+                unlisted_charges = unlisted(self.cluster, resource, self.places, self.begun)
+                counts["released"] += end_by_lease(unlisted_charges, guard=lease_guard)
+        return complete_lists
 
 
 def _forget_others(cluster: Cluster, wanted: Collection[str]) -> None:
     """Delete the rows and alerts of resources that no quota counts any more."""
-    gone = LedgerPass.objects.filter(cluster=cluster).exclude(resource__in=[*wanted, WHOLE])
-    for resource in gone.values_list("resource", flat=True):
+    other_passes = LedgerPass.objects.filter(cluster=cluster).exclude(resource__in=[*wanted, WHOLE])
+    for resource in other_passes.values_list("resource", flat=True):
         alerts.resolve(cluster, BLIND, resource)
-    gone.delete()
+    other_passes.delete()
 
 
 def _guard_of(lease: Lease | None) -> Guard:
@@ -197,9 +197,9 @@ def is_due(run: SyncRun) -> bool:
     """Whether a run includes the ledger: each full pass, a watch once a minute or for new names."""
     if run.mode != run.Mode.WATCH:
         return run.mode != run.Mode.PREVIEW
-    rows = LedgerPass.objects.filter(cluster=run.cluster_id, resource=WHOLE)
-    last = rows.values_list("finished", flat=True).first()
-    if last is None or read_clock() - last >= EVERY:
+    whole_passes = LedgerPass.objects.filter(cluster=run.cluster_id, resource=WHOLE)
+    last_finished = whole_passes.values_list("finished", flat=True).first()
+    if last_finished is None or read_clock() - last_finished >= EVERY:
         return True
     return bool(services.uncounted(run.cluster))
 
@@ -227,41 +227,41 @@ def _list_or_alert(
         LedgerPass.objects.update_or_create(
             cluster=cluster, resource=str(resource), defaults={"problem": error.message}
         )
-        text = f"{resource} cannot be listed, so their usage in quotas is not confirmed"
+        blind_words = f"{resource} cannot be listed, so their usage in quotas is not confirmed"
         if isinstance(error, ForbiddenError):
-            text += "; cluster_manifests prints the permission that is missing"
+            blind_words += "; cluster_manifests prints the permission that is missing"
         # A resource that is not served has no objects that we could miss.
-        message = "" if isinstance(error, NotFoundError) else f"{text}: {error.message}"
+        message = "" if isinstance(error, NotFoundError) else f"{blind_words}: {error.message}"
         alerts.set_alert(cluster, BLIND, message, subject=str(resource))
     return None
 
 
-def _hold_against_charges(cluster: Cluster, seen: CompleteList, guard: Guard) -> Counter[str]:
+def _meet_charges(cluster: Cluster, listed: CompleteList, guard: Guard) -> Counter[str]:
     """Confirm, correct and release the charges of one resource by its complete list."""
-    names = cluster.name, seen.resource
+    names = cluster.name, listed.resource
     orphans = release_orphans(
-        names[0], resource=names[1], seen=seen.objects, list_started=seen.started, guard=guard
+        names[0], resource=names[1], seen=listed.objects, list_started=listed.started, guard=guard
     )
-    row, _ = LedgerPass.objects.get_or_create(cluster=cluster, resource=seen.resource)
-    before = count_vanished(seen)
+    row, _ = LedgerPass.objects.get_or_create(cluster=cluster, resource=listed.resource)
+    vanished_before = count_vanished(listed)
     # A list without most known objects may be wrong: releases then wait for a second such list.
-    is_doubtful = reconcile.brake(before.vanished, before.known) or (
-        before.vanished > 0 and not seen.objects
+    is_doubtful_list = reconcile.brake(vanished_before.vanished, vanished_before.known) or (
+        vanished_before.vanished > 0 and not listed.objects
     )
-    believe = not is_doubtful or row.doubted is not None
-    met = meet(seen, believe=believe, guard=guard)
+    believe = not is_doubtful_list or row.doubted is not None
+    met_charges = meet(listed, believe=believe, guard=guard)
     # Last, since a confirmed charge looks fresh, as if an update had just been admitted.
-    confirmed = confirm_seen(names[0], resource=names[1], seen=seen.objects, guard=guard)
-    counts = Counter(
-        confirmed=confirmed,
-        added=met.added,
-        corrected=met.corrected,
-        released=met.released + orphans,
+    confirmed_charges = confirm_seen(names[0], resource=names[1], seen=listed.objects, guard=guard)
+    charge_counts = Counter(
+        confirmed=confirmed_charges,
+        added=met_charges.added,
+        corrected=met_charges.corrected,
+        released=met_charges.released + orphans,
     )
-    row.started, row.finished = seen.started, read_clock()
-    row.objects_seen, row.counts, row.problem = len(seen.objects), dict(counts), ""
-    row.doubted = None if believe else seen.started
+    row.started, row.finished = listed.started, read_clock()
+    row.objects_seen, row.counts, row.problem = len(listed.objects), dict(charge_counts), ""
+    row.doubted = None if believe else listed.started
     with guard():
         row.save()
-    alerts.resolve(cluster, BLIND, seen.resource)
-    return counts
+    alerts.resolve(cluster, BLIND, listed.resource)
+    return charge_counts

@@ -105,8 +105,8 @@ def _begin_run(run: SyncRun, lease: Lease) -> bool:
         # Under the guard: a pause locks the same row first, and is seen here or stops the run.
         if ClusterConnection.objects.filter(cluster=run.cluster_id, is_paused=True).exists():
             return False
-        waiting = SyncRun.objects.filter(pk=run.pk, state=State.WAITING)
-        begun = waiting.update(
+        waiting_run = SyncRun.objects.filter(pk=run.pk, state=State.WAITING)
+        begun_run = waiting_run.update(
             state=State.RUNNING,
             epoch=lease.epoch,
             attempt=run.attempt + 1,
@@ -116,7 +116,7 @@ def _begin_run(run: SyncRun, lease: Lease) -> bool:
             error="",
         )
     run.refresh_from_db()
-    return bool(begun)
+    return bool(begun_run)
 
 
 def _work_on_run(run: SyncRun, lease: Lease) -> None:
@@ -148,29 +148,29 @@ def _work_on_run(run: SyncRun, lease: Lease) -> None:
 
 
 def _end_well(run: SyncRun, lease: Lease, state: str) -> None:
-    now = read_clock()
+    ended = read_clock()
     # A list that was doubted is read again soon, but not at once.
-    due = now + DOUBT if run.counts.get("doubted") else now
-    is_known = state == State.HELD and _is_held_already(run)
+    due_again = ended + DOUBT if run.counts.get("doubted") else ended
+    was_held_already = state == State.HELD and _is_held_already(run)
     with lease.guard() as cluster_state:
-        _close_run(run, State.DONE if is_known else state, now)
+        _close_run(run, State.DONE if was_held_already else state, ended)
         SyncState.objects.filter(pk=cluster_state.pk).update(
-            failures=0, last_success=now, stale_since=None, due=due
+            failures=0, last_success=ended, stale_since=None, due=due_again
         )
-        connection = ClusterConnection.objects.filter(cluster=run.cluster_id)
-        connection.exclude(state=ClusterConnection.State.OK).update(
-            state=ClusterConnection.State.OK, message="", since=now
+        connections = ClusterConnection.objects.filter(cluster=run.cluster_id)
+        connections.exclude(state=ClusterConnection.State.OK).update(
+            state=ClusterConnection.State.OK, message="", since=ended
         )
         is_pass = run.mode in (Mode.SYNC, Mode.IMPORT)
-        if is_pass and not is_known:
+        if is_pass and not was_held_already:
             # Earlier held runs are outdated: this pass has compared all objects again.
             held = SyncRun.objects.filter(cluster=run.cluster_id, state=State.HELD)
             held.exclude(pk=run.pk).update(state=State.FAILED, error=f"superseded by run {run.uid}")
     for kind in (ALERT_STOPPED, ALERT_FAILING, ALERT_PARKED):
         alerts.resolve(run.cluster, kind)
     if is_pass:
-        message = run.error if state == State.HELD else ""
-        alerts.set_alert(run.cluster, ALERT_HELD, message, severity=alerts.CRITICAL)
+        held_message = run.error if state == State.HELD else ""
+        alerts.set_alert(run.cluster, ALERT_HELD, held_message, severity=alerts.CRITICAL)
 
 
 def _close_run(run: SyncRun, state: str, now: dt.datetime) -> None:
@@ -184,9 +184,9 @@ def _close_run(run: SyncRun, state: str, now: dt.datetime) -> None:
 
 def _is_held_already(run: SyncRun) -> bool:
     """Whether a person reads about the very same deletions: their run then stays as it is."""
-    older = SyncRun.objects.filter(cluster=run.cluster_id, state=State.HELD, mode=run.mode)
-    wanted = _deletions_held(run)
-    return any(_deletions_held(each) == wanted for each in older.exclude(pk=run.pk))
+    older_held = SyncRun.objects.filter(cluster=run.cluster_id, state=State.HELD, mode=run.mode)
+    held_now = _deletions_held(run)
+    return any(_deletions_held(each) == held_now for each in older_held.exclude(pk=run.pk))
 
 
 def _deletions_held(run: SyncRun) -> set[tuple[str, str, str]]:
@@ -196,26 +196,26 @@ def _deletions_held(run: SyncRun) -> set[tuple[str, str, str]]:
 
 def _end_in_trouble(run: SyncRun, lease: Lease, error: APIError) -> None:
     """End a run for an error of the cluster, and schedule the next attempt, if any."""
-    now = read_clock()
+    ended = read_clock()
     run.error = f"{error.reason}: {error}"
-    stop = next((state for kind, state in STOPS.items() if isinstance(error, kind)), None)
+    stop_state = next((state for kind, state in STOPS.items() if isinstance(error, kind)), None)
     with lease.guard() as state:
-        _close_run(run, State.FAILED, now)
+        _close_run(run, State.FAILED, ended)
         failures = state.failures + 1
-        wait = wait_after(failures, getattr(error, "retry_after", None))
+        retry_wait = wait_after(failures, getattr(error, "retry_after", None))
         SyncState.objects.filter(pk=state.pk).update(
             failures=failures,
-            due=now + dt.timedelta(seconds=wait),
-            stale_since=state.stale_since or now,
+            due=ended + dt.timedelta(seconds=retry_wait),
+            stale_since=state.stale_since or ended,
         )
-        if stop or isinstance(error, UnreachableError):
-            found = stop or ClusterConnection.State.UNREACHABLE
-            rows = ClusterConnection.objects.filter(cluster=run.cluster_id)
-            rows.exclude(state=found).update(since=now)
-            rows.update(state=found, message=run.error)
-    if stop or isinstance(error, UnreachableError):
+        if stop_state or isinstance(error, UnreachableError):
+            trouble_state = stop_state or ClusterConnection.State.UNREACHABLE
+            connections = ClusterConnection.objects.filter(cluster=run.cluster_id)
+            connections.exclude(state=trouble_state).update(since=ended)
+            connections.update(state=trouble_state, message=run.error)
+    if stop_state or isinstance(error, UnreachableError):
         policy_writes.give_up_counting(run.cluster, str(error))
-    _alert_failures(run, is_stopped=stop is not None, failures=failures)
+    _alert_failures(run, is_stopped=stop_state is not None, failures=failures)
 
 
 def _alert_failures(run: SyncRun, *, is_stopped: bool, failures: int) -> None:
@@ -230,17 +230,17 @@ def _alert_failures(run: SyncRun, *, is_stopped: bool, failures: int) -> None:
 def wait_after(failures: int, retry_after: float | None = None) -> float:
     """Seconds until the next attempt: doubling from 1 to 300, with jitter, or Retry-After."""
     # Jitter: clusters that failed together, behind one network, must not return together.
-    longest = min(LONGEST_WAIT, 2.0 ** min(failures - 1, 16))
-    wait = max(1.0, longest * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load, no secret
-    return max(wait, min(retry_after or 0.0, LONGEST_WAIT))
+    longest_wait = min(LONGEST_WAIT, 2.0 ** min(failures - 1, 16))
+    jittered_wait = max(1.0, longest_wait * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load, no secret
+    return max(jittered_wait, min(retry_after or 0.0, LONGEST_WAIT))
 
 
 def _try_again_or_park(run: SyncRun, lease: Lease, error: Exception) -> None:
     """Retry a run that failed by a defect, or park it for a person."""
     with lease.guard() as state:
         failures = state.failures + 1
-        due = read_clock() + dt.timedelta(seconds=wait_after(failures))
-        SyncState.objects.filter(pk=state.pk).update(failures=failures, due=due)
+        retry_due = read_clock() + dt.timedelta(seconds=wait_after(failures))
+        SyncState.objects.filter(pk=state.pk).update(failures=failures, due=retry_due)
         # An unavailable database is no defect, and does not count as an attempt.
         if isinstance(error, OperationalError):
             run.attempt -= 1
@@ -251,21 +251,21 @@ def _try_again_or_park(run: SyncRun, lease: Lease, error: Exception) -> None:
 
 def give_back(run: SyncRun, *, error: str) -> None:
     """Make a begun run wait again; after three attempts park it with an alert."""
-    mine = SyncRun.objects.filter(pk=run.pk, state=State.RUNNING, epoch=run.epoch)
+    running_run = SyncRun.objects.filter(pk=run.pk, state=State.RUNNING, epoch=run.epoch)
     if run.attempt >= ATTEMPTS:
         message = f"parked after {run.attempt} attempts; the last one: {error}"
-        if mine.update(state=State.PARKED, error=message, finished=read_clock()):
+        if running_run.update(state=State.PARKED, error=message, finished=read_clock()):
             alerts.raise_alert(run.cluster, ALERT_PARKED, severity=alerts.CRITICAL, message=message)
-    elif not _waits_again(mine, error):
-        mine.update(state=State.FAILED, error=f"{error}; another such run waits")
+    elif not _waits_again(running_run, error):
+        running_run.update(state=State.FAILED, error=f"{error}; another such run waits")
 
 
-def _waits_again(mine: QuerySet[SyncRun], error: str) -> bool:
+def _waits_again(running_run: QuerySet[SyncRun], error: str) -> bool:
     """Make the run wait, unless another one of its mode waits already."""
     # The constraint decides, since another run may come to wait at this moment.
     try:
         with transaction.atomic():
-            mine.update(state=State.WAITING, error=error, queued=None)
+            running_run.update(state=State.WAITING, error=error, queued=None)
     except IntegrityError:
         return False
     return True
@@ -273,12 +273,12 @@ def _waits_again(mine: QuerySet[SyncRun], error: str) -> bool:
 
 def recover_lost() -> int:
     """Retry or park the runs whose worker is lost; returns their number."""
-    now = read_clock()
-    lost = SyncRun.objects.filter(state=State.RUNNING, heartbeat__lt=now - LOST)
+    recovered_at = read_clock()
+    lost_runs = SyncRun.objects.filter(state=State.RUNNING, heartbeat__lt=recovered_at - LOST)
     recovered = 0
-    for run in lost.select_related("cluster").order_by("id"):
-        held = SyncState.objects.filter(cluster=run.cluster_id, epoch=run.epoch)
-        if not held.filter(lease_until__gt=now).exists():
+    for run in lost_runs.select_related("cluster").order_by("id"):
+        lease_rows = SyncState.objects.filter(cluster=run.cluster_id, epoch=run.epoch)
+        if not lease_rows.filter(lease_until__gt=recovered_at).exists():
             give_back(run, error="its worker was lost")
             recovered += 1
     return recovered

@@ -28,7 +28,7 @@ ALL_KINDS: Final = (*READ_KINDS, *WRITTEN_KINDS)
 OPTIONAL_KINDS: Final = frozenset({"MetadataPolicy"})
 """Kinds that a cluster does not serve until they are installed."""
 _CLIENT_ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
-_KEPT_METADATA: Final = ("name", "namespace", "labels", "annotations")
+_MANIFEST_METADATA: Final = ("name", "namespace", "labels", "annotations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +44,17 @@ class ClusterObjects:
     def objects(self) -> dict[ObjectKey, Manifest]:
         """All objects by key, as the API server gave them, without those being deleted."""
         return {
-            ObjectKey.of(item): item
+            ObjectKey.of(live): live
             for listing in self.listings.values()
-            for item in listing.items
-            if not is_leaving(item)
+            for live in listing.items
+            if not is_leaving(live)
         }
 
     def phases(self) -> dict[str, str]:
         """The namespaces of the cluster with their phases."""
         return {
-            item["metadata"]["name"]: (item.get("status") or {}).get("phase") or "Active"
-            for item in self.listings["Namespace"].items
+            namespace["metadata"]["name"]: (namespace.get("status") or {}).get("phase") or "Active"
+            for namespace in self.listings["Namespace"].items
         }
 
 
@@ -93,13 +93,13 @@ def read_cluster(client: Client, *, progress: Callable[[str], None]) -> ClusterO
                 raise
             absent.add(kind)
     for kind, listing in listings.items():
-        seen = set()
-        for item in listing.items:
-            metadata = item.get("metadata") or {}
-            place = (metadata.get("namespace") or "", metadata.get("name"))
-            if not place[1] or not metadata.get("uid") or place in seen:
+        seen_places = set()
+        for listed_object in listing.items:
+            listed_metadata = listed_object.get("metadata") or {}
+            listed_place = (listed_metadata.get("namespace") or "", listed_metadata.get("name"))
+            if not listed_place[1] or not listed_metadata.get("uid") or listed_place in seen_places:
                 raise GarbageError(f"a list of {kind} has an object without a name of its own")
-            seen.add(place)
+            seen_places.add(listed_place)
     return ClusterObjects(listings, frozenset(absent))
 
 
@@ -136,16 +136,16 @@ def read_rows(
     cluster: Cluster, keys: Collection[ObjectKey] | None = None
 ) -> dict[ObjectKey, SyncedObject]:
     """The rows of earlier comparisons by key, all or some."""
-    rows = SyncedObject.objects.filter(cluster=cluster)
+    synced_rows = SyncedObject.objects.filter(cluster=cluster)
     if keys is not None:
-        rows = rows.filter(name__in={key.name for key in keys})
-    return {row.key: row for row in rows if keys is None or row.key in keys}
+        synced_rows = synced_rows.filter(name__in={key.name for key in keys})
+    return {synced.key: synced for synced in synced_rows if keys is None or synced.key in keys}
 
 
 def read_ownership(cluster: Cluster) -> Ownership:
     """Read the portal's ownership in a cluster."""
-    rows = SyncOwnership.objects.filter(cluster=cluster)
-    return Ownership(frozenset(rows.values_list("namespace", "kind", "name")))
+    ownership_rows = SyncOwnership.objects.filter(cluster=cluster)
+    return Ownership(frozenset(ownership_rows.values_list("namespace", "kind", "name")))
 
 
 def manifest_of(live: Mapping[str, Any]) -> Manifest:
@@ -153,20 +153,20 @@ def manifest_of(live: Mapping[str, Any]) -> Manifest:
 
     Of ``status``, a quota's usage stays, and that a namespace is being deleted.
     """
-    metadata = {
-        name: live["metadata"][name] for name in _KEPT_METADATA if live["metadata"].get(name)
+    manifest_metadata = {
+        name: live["metadata"][name] for name in _MANIFEST_METADATA if live["metadata"].get(name)
     }
-    annotations = dict(metadata.pop("annotations", {}))
+    annotations = dict(manifest_metadata.pop("annotations", {}))
     annotations.pop(_CLIENT_ANNOTATION, None)
     if annotations:
-        metadata["annotations"] = annotations
-    left = {name: live[name] for name in live if name not in ("metadata", "status")}
+        manifest_metadata["annotations"] = annotations
+    manifest = {name: live[name] for name in live if name not in ("metadata", "status")}
     if live["kind"] == "Namespace":
-        left.pop("spec", None)
+        manifest.pop("spec", None)
     status = live.get("status")
     if isinstance(status, dict):
         if live["kind"] == "ResourceQuota":
-            left["status"] = status
+            manifest["status"] = status
         elif live["kind"] == "Namespace" and status.get("phase") == "Terminating":
-            left["status"] = {"phase": "Terminating"}
-    return {**left, "metadata": metadata}
+            manifest["status"] = {"phase": "Terminating"}
+    return {**manifest, "metadata": manifest_metadata}

@@ -47,41 +47,41 @@ def resolve(
     """
     cluster = synced_object.cluster
     with transaction.atomic(), services.policy_write(cluster):
-        row = undo.locked(synced_object)
-        if row.kind in READ_KINDS:
-            raise ValidationError(f"a {row.kind} always follows the cluster", code="follows")
+        locked_row = undo.locked(synced_object)
+        if locked_row.kind in READ_KINDS:
+            raise ValidationError(f"a {locked_row.kind} always follows the cluster", code="follows")
         # Revisions of a name continue after a deletion, so that a new object never has an old one.
-        ours = undo.our_side(row)
+        ours = undo.our_side(locked_row)
         if (ours.revision if ours else 0) != revision:
-            message = "the portal's side was changed meanwhile; look at it again"
-            raise ValidationError(message, code="ours_changed")
-        if choices != THEIRS and not read_ownership(cluster).covers(row.key):
+            changed_message = "the portal's side was changed meanwhile; look at it again"
+            raise ValidationError(changed_message, code="ours_changed")
+        if choices != THEIRS and not read_ownership(cluster).covers(locked_row.key):
             raise ValidationError(undo.NOT_OWNED, code="not_owned")
-        before = undo.before_deciding(row)
+        before_decision = undo.before_deciding(locked_row)
         if choices == THEIRS:
-            _take_theirs(row, user=user, reason=reason)
+            _take_theirs(locked_row, user=user, reason=reason)
         elif choices != OURS:
-            _mix_sides(row, choices, user=user, reason=reason)
-        changed = SyncedObject.objects.filter(pk=row.pk)
-        uid = (row.live or {}).get("metadata", {}).get("uid") or row.object_uid
+            _mix_sides(locked_row, choices, user=user, reason=reason)
+        resolved_rows = SyncedObject.objects.filter(pk=locked_row.pk)
+        live_uid = (locked_row.live or {}).get("metadata", {}).get("uid") or locked_row.object_uid
         # The person decided about the cluster's present side, so a later change of it conflicts.
-        changed.update(base=row.theirs, object_uid=uid, version=F("version") + 1)
-        undo.record_decision(row, before, choices=choices, author=(user, reason))
+        resolved_rows.update(base=locked_row.theirs, object_uid=live_uid, version=F("version") + 1)
+        undo.record_decision(locked_row, before_decision, choices=choices, author=(user, reason))
     return lifecycle.request(cluster, mode=SyncRun.Mode.SYNC, trigger=lifecycle.PERSON, user=user)
 
 
 def _take_theirs(row: SyncedObject, *, user: str, reason: str) -> None:
     """Store their side as ours, or delete ours if the cluster has none."""
-    cluster, text = row.cluster, reason or "resolved: the cluster's side counts"
+    cluster, why = row.cluster, reason or "resolved: the cluster's side counts"
     if row.live is not None:
         manifest = manifest_of(row.live)
         services.apply_manifest(
-            cluster=cluster, manifest=manifest, user=user, reason=text, create_namespace=True
+            cluster=cluster, manifest=manifest, user=user, reason=why, create_namespace=True
         )
         return
     policy = undo.our_side(row)
     if policy is not None:
-        services.delete_policy(policy=policy, user=user, reason=text)
+        services.delete_policy(policy=policy, user=user, reason=why)
 
 
 def _mix_sides(
@@ -90,28 +90,28 @@ def _mix_sides(
     """Store the choices for each field as our side."""
     policy = undo.our_side(row)
     if isinstance(choices, str) or policy is None or row.live is None:
-        message = "one side has no such object: take ours or theirs as a whole"
-        raise ValidationError(message, code="whole")
+        whole_message = "one side has no such object: take ours or theirs as a whole"
+        raise ValidationError(whole_message, code="whole")
     sides = cast("Mapping[str, reconcile.Side]", choices)
     try:
-        mixed = reconcile.resolve(row.base, policy.to_manifest(), row.theirs, choices=sides) or {}
+        merged = reconcile.resolve(row.base, policy.to_manifest(), row.theirs, choices=sides) or {}
     except reconcile.ResolutionError as error:
         raise ValidationError(str(error), code="choices") from error
-    text = reason or "resolved field by field"
-    services.apply_manifest(cluster=row.cluster, manifest=mixed, user=user, reason=text)
+    mixed_reason = reason or "resolved field by field"
+    services.apply_manifest(cluster=row.cluster, manifest=merged, user=user, reason=mixed_reason)
 
 
 def take_ownership(
     cluster: Cluster, user: str, *, namespace: str = "", kind: str = "", name: str = ""
 ) -> SyncOwnership:
     """Let the portal write an object, a namespace or (without names) the whole cluster."""
-    place = _ownership_place(namespace, kind, name)
+    ownership_place = _ownership_place(namespace, kind, name)
     with services.policy_write(cluster):
         ownership, is_new = SyncOwnership.objects.get_or_create(
-            cluster=cluster, **place, defaults={"user": user}
+            cluster=cluster, **ownership_place, defaults={"user": user}
         )
         if is_new:
-            _record_ownership(cluster, place, Action.CREATE, user=user)
+            _record_ownership(cluster, ownership_place, Action.CREATE, user=user)
     lifecycle.request(cluster, mode=SyncRun.Mode.SYNC, trigger=lifecycle.PERSON, user=user)
     return ownership
 
@@ -120,11 +120,11 @@ def release_ownership(
     cluster: Cluster, user: str, *, namespace: str = "", kind: str = "", name: str = ""
 ) -> bool:
     """End an ownership; objects in the cluster stay. False if there was no such ownership."""
-    place = _ownership_place(namespace, kind, name)
+    ownership_place = _ownership_place(namespace, kind, name)
     with services.policy_write(cluster):
-        deleted, _ = SyncOwnership.objects.filter(cluster=cluster, **place).delete()
+        deleted, _ = SyncOwnership.objects.filter(cluster=cluster, **ownership_place).delete()
         if deleted:
-            _record_ownership(cluster, place, Action.DELETE, user=user)
+            _record_ownership(cluster, ownership_place, Action.DELETE, user=user)
     return bool(deleted)
 
 
@@ -140,10 +140,10 @@ def _record_ownership(cluster: Cluster, place: dict[str, str], action: str, *, u
     """Record that an ownership begins or ends."""
     text = "/".join(filter(None, place.values())) or "*"
     manifest: dict[str, Any] = {"kind": OWNERSHIP, "metadata": {"name": text}, "spec": place}
-    sides = {"after": manifest} if action == Action.CREATE else {"before": manifest}
-    names = {"cluster": cluster.name, "namespace": place["namespace"], "kind": OWNERSHIP}
-    fields = {**names, "name": text[:253], "action": action, **sides}
-    record(cluster, fields, author=(user, "ownership"))
+    revision_sides = {"after": manifest} if action == Action.CREATE else {"before": manifest}
+    revision_names = {"cluster": cluster.name, "namespace": place["namespace"], "kind": OWNERSHIP}
+    revision_fields = {**revision_names, "name": text[:253], "action": action, **revision_sides}
+    record(cluster, revision_fields, author=(user, "ownership"))
 
 
 def confirm_held(run: SyncRun, user: str) -> SyncRun:
@@ -152,11 +152,11 @@ def confirm_held(run: SyncRun, user: str) -> SyncRun:
     Raises ``ValidationError`` (code ``not_held``) if it is not held, or no longer.
     """
     with transaction.atomic():
-        held = SyncRun.objects.filter(pk=run.pk, state=SyncRun.State.HELD)
-        waiting = SyncRun.objects.filter(cluster=run.cluster_id, mode=run.mode)
+        held_run = SyncRun.objects.filter(pk=run.pk, state=SyncRun.State.HELD)
+        waiting_runs = SyncRun.objects.filter(cluster=run.cluster_id, mode=run.mode)
         # Only one run of a mode may wait, and another one would be held again.
-        waiting.filter(state=SyncRun.State.WAITING).delete()
-        if not held.update(
+        waiting_runs.filter(state=SyncRun.State.WAITING).delete()
+        if not held_run.update(
             state=SyncRun.State.WAITING,
             confirmed_by=user,
             trigger=lifecycle.PERSON,

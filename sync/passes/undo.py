@@ -79,24 +79,24 @@ def record_decision(
 ) -> PolicyRevision:
     """Record a resolution, inside the ``policy_write`` that carries it out."""
     ours = our_side(row)
-    sides = {name: getattr(before, name) for name in Before.__slots__}
-    chosen = choices if isinstance(choices, str) else dict(choices)
-    left = {"choices": chosen, "revision": ours.revision if ours else 0}
-    fields = {
+    sides_before = {name: getattr(before, name) for name in Before.__slots__}
+    recorded_choices = choices if isinstance(choices, str) else dict(choices)
+    left_behind = {"choices": recorded_choices, "revision": ours.revision if ours else 0}
+    resolution_fields = {
         **_resolution_names(row),
         "action": action,
-        "before": {"kind": KIND, "object": str(row.key), "spec": sides},
-        "after": {"kind": KIND, "object": str(row.key), "spec": left},
+        "before": {"kind": KIND, "object": str(row.key), "spec": sides_before},
+        "after": {"kind": KIND, "object": str(row.key), "spec": left_behind},
     }
-    return record(row.cluster, fields, author=author)
+    return record(row.cluster, resolution_fields, author=author)
 
 
 def decisions(row: SyncedObject) -> list[PolicyRevision]:
     """The last resolutions of an object and their undoings, newest first."""
     revisions = PolicyRevision.objects.of(**_resolution_names(row)).order_by("-number")[: 4 * SHOWN]
     # The column cuts very long names, so that several objects may share one.
-    key = str(row.key)
-    return [each for each in revisions if (each.after or {}).get("object") == key][:SHOWN]
+    object_key = str(row.key)
+    return [each for each in revisions if (each.after or {}).get("object") == object_key][:SHOWN]
 
 
 def can_be_undone(row: SyncedObject) -> PolicyRevision | None:
@@ -105,8 +105,8 @@ def can_be_undone(row: SyncedObject) -> PolicyRevision | None:
     if newest is None or newest.action == Action.RESTORE:
         return None
     ours = our_side(row)
-    left = (newest.after or {})["spec"]["revision"]
-    return newest if left == (ours.revision if ours else 0) else None
+    left_revision = (newest.after or {})["spec"]["revision"]
+    return newest if left_revision == (ours.revision if ours else 0) else None
 
 
 def undo(synced_object: SyncedObject, *, number: int, user: str, reason: str = "") -> SyncRun:
@@ -120,26 +120,26 @@ def undo(synced_object: SyncedObject, *, number: int, user: str, reason: str = "
         row = locked(synced_object)
         decision = can_be_undone(row)
         if decision is None or decision.number != number:
-            message = "this is not undone any more: something was changed since"
-            raise ValidationError(message, code="not_undone")
+            not_undone = "this is not undone any more: something was changed since"
+            raise ValidationError(not_undone, code="not_undone")
         if not read_ownership(cluster).covers(row.key):
             raise ValidationError(NOT_OWNED, code="not_owned")
         author = (user, reason or f"decision {number} undone")
-        was, now = (decision.before or {})["spec"], before_deciding(row)
+        sides_then, sides_now = (decision.before or {})["spec"], before_deciding(row)
         is_open = comes_back_open(row, decision)
-        _put_side_back(row, was["ours"] if is_open else was["live"], author=author)
-        base = was["base"] if is_open else row.theirs
-        changed = SyncedObject.objects.filter(pk=row.pk)
-        changed.update(base=base, version=F("version") + 1)
-        record_decision(row, now, choices="undone", author=author, action=Action.RESTORE)
+        _put_side_back(row, sides_then["ours"] if is_open else sides_then["live"], author=author)
+        base_again = sides_then["base"] if is_open else row.theirs
+        undone_row = SyncedObject.objects.filter(pk=row.pk)
+        undone_row.update(base=base_again, version=F("version") + 1)
+        record_decision(row, sides_now, choices="undone", author=author, action=Action.RESTORE)
     return lifecycle.request(cluster, mode=SyncRun.Mode.SYNC, trigger=lifecycle.PERSON, user=user)
 
 
 def comes_back_open(row: SyncedObject, decision: PolicyRevision) -> bool:
     """Whether undoing opens the difference again; else it restores the cluster's former side."""
-    was = (decision.before or {})["spec"]
-    chosen = (decision.after or {})["spec"]["choices"]
-    return bool(was["theirs"] == row.theirs or chosen == "theirs")
+    sides_then = (decision.before or {})["spec"]
+    chosen_side = (decision.after or {})["spec"]["choices"]
+    return bool(sides_then["theirs"] == row.theirs or chosen_side == "theirs")
 
 
 def _put_side_back(
@@ -153,8 +153,8 @@ def _put_side_back(
             services.delete_policy(policy=policy, user=user, reason=reason)
         return
     names = {"kind": row.kind, "namespace": row.namespace, "name": row.name}
-    deleted = PolicyRevision.objects.of(cluster=row.cluster.name, **names).order_by("-number")
-    last = deleted.first()
+    deletions = PolicyRevision.objects.of(cluster=row.cluster.name, **names).order_by("-number")
+    last = deletions.first()
     # Restoring keeps the uid of an object that the resolution deleted, and with it its ledger.
     if policy is None and last and last.action == Action.DELETE and last.before == manifest:
         services.restore_revision(revision=last, user=user, reason=reason)

@@ -38,7 +38,7 @@ SLICE: Final = 1.0
 """Seconds for which one kind is watched; the shortest timeout that API servers accept."""
 SHARE: Final = float(len(ALL_KINDS))
 """Seconds before a watch gives way to another cluster: each kind has had its turn."""
-MOST: Final = 500
+MOST_CHANGES: Final = 500
 """Objects imported at a time; the next watch continues with the others."""
 stop_flag: Final = mmap.mmap(-1, 1)
 """One byte that all processes of a worker share, and that a signal handler may write."""
@@ -55,18 +55,18 @@ def watch_for(cluster: Cluster, client: Client, run: SyncRun, lease: Lease, seco
     cursors = dict(
         SyncCursor.objects.filter(cluster=cluster).values_list("kind", "resource_version")
     )
-    begun = time.monotonic()
+    watch_begun = time.monotonic()
     turn = 0
-    kinds = [kind for kind in ALL_KINDS if kind in cursors]
-    while kinds and _watch_continues(run, time.monotonic() - begun, seconds):
-        kind = kinds[turn % len(kinds)]
+    watched_kinds = [kind for kind in ALL_KINDS if kind in cursors]
+    while watched_kinds and _watch_continues(run, time.monotonic() - watch_begun, seconds):
+        kind = watched_kinds[turn % len(watched_kinds)]
         turn += 1
         try:
             cursors[kind] = _watch_kind(cluster, client, kind, cursors[kind], journal)
         except ExpiredError:
             request_full_pass(journal, f"versions of {kind} are too old")
-            kinds.remove(kind)
-    if not kinds:
+            watched_kinds.remove(kind)
+    if not watched_kinds:
         request_full_pass(journal, "there is no version to continue from")
     run.counts = dict(journal.counts)
     return SyncRun.State.DONE
@@ -88,59 +88,59 @@ def is_wanted_elsewhere(run: SyncRun) -> bool:
     """Whether another run of the cluster waits for this one to end, or becomes due."""
     if SyncRun.objects.filter(cluster=run.cluster_id, state=SyncRun.State.WAITING).exists():
         return True
-    state = SyncState.objects.filter(cluster=run.cluster_id).select_related("cluster").first()
-    if state is None or state.last_full_pass is None:
+    sync_state = SyncState.objects.filter(cluster=run.cluster_id).select_related("cluster").first()
+    if sync_state is None or sync_state.last_full_pass is None:
         return True
-    return state.cluster.policy_revision != state.policy_revision
+    return sync_state.cluster.policy_revision != sync_state.policy_revision
 
 
 def _watch_kind(cluster: Cluster, client: Client, kind: str, version: str, journal: Journal) -> str:
     """Watch one kind for its slice, process the changes, and return the version after them."""
-    changed: dict[ObjectKey, Manifest | None] = {}
-    start, begun = version, time.monotonic()
+    changed_objects: dict[ObjectKey, Manifest | None] = {}
+    start_version, slice_begun = version, time.monotonic()
     for event in client.watch(kind, version, seconds=SLICE):
         version = event.resource_version
         if event.type != "BOOKMARK":
             is_there = event.type != "DELETED" and not is_leaving(event.object)
-            changed[ObjectKey.of(event.object)] = event.object if is_there else None
-        if len(changed) >= MOST:
+            changed_objects[ObjectKey.of(event.object)] = event.object if is_there else None
+        if len(changed_objects) >= MOST_CHANGES:
             break
-    if changed:
-        process_changes(cluster, changed, journal)
+    if changed_objects:
+        process_changes(cluster, changed_objects, journal)
         if kind == "ResourceQuota":
             ledger_pass.try_to_count_new(cluster, client, journal.lease)
     else:
         # A server, or a proxy before it, may close each watch at once: do not retry in a loop.
-        time.sleep(max(0.0, begun + SLICE / 2 - time.monotonic()))
+        time.sleep(max(0.0, slice_begun + SLICE / 2 - time.monotonic()))
     # After the changes are stored: a worker that is killed before reads them again.
-    if version != start:
+    if version != start_version:
         with journal.lease.guard():
-            cursor = SyncCursor.objects.filter(cluster=cluster, kind=kind)
-            cursor.update(resource_version=version)
+            kind_cursor = SyncCursor.objects.filter(cluster=cluster, kind=kind)
+            kind_cursor.update(resource_version=version)
     return version
 
 
 def process_changes(
-    cluster: Cluster, changed: Mapping[ObjectKey, Manifest | None], journal: Journal
+    cluster: Cluster, changed_objects: Mapping[ObjectKey, Manifest | None], journal: Journal
 ) -> None:
     """Compare and import changed objects; None stands for a deleted one."""
-    live = {key: one for key, one in changed.items() if one is not None}
-    if len(live) < len(changed):
+    live_changes = {key: one for key, one in changed_objects.items() if one is not None}
+    if len(live_changes) < len(changed_objects):
         request_full_pass(journal, "objects were deleted")
-    now, keys = read_clock(), frozenset(live)
-    sides = Sides(
-        ours=read_ours(cluster, keys),
-        live=live,
-        rows=read_rows(cluster, keys),
+    now, changed_keys = read_clock(), frozenset(live_changes)
+    changed_sides = Sides(
+        ours=read_ours(cluster, changed_keys),
+        live=live_changes,
+        rows=read_rows(cluster, changed_keys),
         ownership=read_ownership(cluster),
     )
-    items = [judge(sides, key) for key in sorted(keys)]
+    items = [judge(changed_sides, key) for key in sorted(changed_keys)]
     take_in(cluster, [item for item in items if item.verdict.action == "take-in"], journal, now=now)
     with journal.lease.guard():
-        rest = [item for item in items if item.verdict.action != "take-in"]
-        journal.note_conflicts(rest)
-        baseline.remember(cluster, rest, now=now)
-    note_native(cluster, journal, {key.namespace for key in keys if key.namespace})
+        other_changes = [item for item in items if item.verdict.action != "take-in"]
+        journal.note_conflicts(other_changes)
+        baseline.remember(cluster, other_changes, now=now)
+    note_native(cluster, journal, {key.namespace for key in changed_keys if key.namespace})
     if any(item.verdict.action in WRITES for item in items):
         request_full_pass(journal, "changes wait to be written")
 

@@ -73,12 +73,12 @@ def _walk_values(a: Any, b: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
 
 def _walk_map(a: Any, b: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
     """Compare a map with an absent one entry by entry, as with an empty one."""
-    given = b if a is ABSENT else a
-    if not isinstance(given, dict) or not given:
+    given_map = b if a is ABSENT else a
+    if not isinstance(given_map, dict) or not given_map:
         yield path, _none_if_absent(a), _none_if_absent(b)
         return
-    for key in sorted(given, key=str):
-        yield (*path, key), *((None, given[key]) if a is ABSENT else (given[key], None))
+    for key in sorted(given_map, key=str):
+        yield (*path, key), *((None, given_map[key]) if a is ABSENT else (given_map[key], None))
 
 
 def _none_if_absent(value: Any) -> Any:
@@ -123,29 +123,29 @@ def resolve(
     field "". Raises ResolutionError for a missing choice, and for one without a difference.
     """
     our, their = (None if one is None else normal(one) for one in (ours, theirs))
-    found = [(field_of(path), path, other) for path, _, other in walk(our, their)]
-    fields = {field for field, _, _ in found}
+    found_differences = [(field_of(path), path, other) for path, _, other in walk(our, their)]
+    fields = {field for field, _, _ in found_differences}
     missing, unknown = sorted(fields - choices.keys()), sorted(choices.keys() - fields)
     if set(choices) != {""} and (missing or unknown):
         raise ResolutionError(missing, unknown)
     if len(set(choices.values())) == 1:
         return our if "ours" in choices.values() else their
-    result = copy.deepcopy(our)
-    for field, path, value in found:
-        if choices[field] == "theirs" and result is not None:
-            _put_value(result, path, copy.deepcopy(value))
-    return None if result is None else normal(result)
+    resolved_manifest = copy.deepcopy(our)
+    for field, path, their_value in found_differences:
+        if choices[field] == "theirs" and resolved_manifest is not None:
+            _put_value(resolved_manifest, path, copy.deepcopy(their_value))
+    return None if resolved_manifest is None else normal(resolved_manifest)
 
 
 def _put_value(manifest: dict[str, Any], path: Path, value: Any) -> None:
     """Set a field, or remove it if the value is None, with a map that becomes empty."""
-    places: list[Any] = [manifest]
+    containers: list[Any] = [manifest]
     for step in path[:-1]:
-        here = places[-1]
-        places.append(here[step] if isinstance(step, int) else here.setdefault(step, {}))
+        parent = containers[-1]
+        containers.append(parent[step] if isinstance(step, int) else parent.setdefault(step, {}))
     if value is not None:
-        places[-1][path[-1]] = value
+        containers[-1][path[-1]] = value
         return
-    places[-1].pop(path[-1], None)
-    if not places[-1] and len(path) > 1 and path[-2] in MAPS:
-        places[-2].pop(path[-2])
+    containers[-1].pop(path[-1], None)
+    if not containers[-1] and len(path) > 1 and path[-2] in MAPS:
+        containers[-2].pop(path[-2])

@@ -36,55 +36,55 @@ def normal(manifest: Manifest) -> dict[str, Any]:
     Never raises for a manifest whose ``metadata`` is a map; ``normal(normal(m)) == normal(m)``.
     """
     kind = manifest.get("kind", "")
-    encode = _SPEC_OF_KIND.get(kind)
+    encode_spec = _SPEC_OF_KIND.get(kind)
     try:
-        spec = encode(manifest) if encode else manifest.get("spec")
+        normal_spec = encode_spec(manifest) if encode_spec else manifest.get("spec")
     except (DecodeError, QuantityError):
-        spec = manifest.get("spec")
-    form = {
+        normal_spec = manifest.get("spec")
+    normal_form = {
         "apiVersion": _VERSIONS.get(kind, manifest.get("apiVersion", "")),
         "kind": kind,
         "metadata": _normal_metadata(manifest.get("metadata") or {}),
     }
-    return form if spec is None else {**form, "spec": spec}
+    return normal_form if normal_spec is None else {**normal_form, "spec": normal_spec}
 
 
 def _normal_metadata(metadata: Manifest) -> dict[str, Any]:
-    form = {key: metadata[key] for key in ("name", "namespace") if metadata.get(key)}
+    normal_form = {key: metadata[key] for key in ("name", "namespace") if metadata.get(key)}
     annotations = {
         key: text
         for key, text in (metadata.get("annotations") or {}).items()
         if not key.startswith(_CLIENTS_OWN)
         and (key, text) != (ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE.value)
     }
-    maps = {"labels": dict(metadata.get("labels") or {}), "annotations": annotations}
-    return {**form, **{name: texts for name, texts in maps.items() if texts}}
+    text_maps = {"labels": dict(metadata.get("labels") or {}), "annotations": annotations}
+    return {**normal_form, **{name: texts for name, texts in text_maps.items() if texts}}
 
 
 def _limit_range(manifest: Manifest) -> Any:
-    spec = encode_limit_range(decode_limit_range(manifest))["spec"]
+    range_spec = encode_limit_range(decode_limit_range(manifest))["spec"]
     return {
         "limits": [
             {key: _amounts_by_value(item[key]) if key != "type" else item[key] for key in item}
-            for item in spec["limits"]
+            for item in range_spec["limits"]
         ]
     }
 
 
 def _resource_quota(manifest: Manifest) -> Any:
-    plain = {key: manifest[key] for key in manifest if key not in ("status", "metadata")}
-    spec = encode_resource_quota(decode_resource_quota(plain))["spec"]
-    form = {**spec, "hard": _amounts_by_value(spec["hard"])}
+    plain_quota = {key: manifest[key] for key in manifest if key not in ("status", "metadata")}
+    quota_spec = encode_resource_quota(decode_resource_quota(plain_quota))["spec"]
+    quota_form = {**quota_spec, "hard": _amounts_by_value(quota_spec["hard"])}
     # Scopes, expressions and their values are sets: their order means nothing.
-    if "scopes" in spec:
-        form["scopes"] = sorted(set(spec["scopes"]))
-    if "scopeSelector" in spec:
+    if "scopes" in quota_spec:
+        quota_form["scopes"] = sorted(set(quota_spec["scopes"]))
+    if "scopeSelector" in quota_spec:
         expressions = [
             {
                 **expression,
                 **({"values": sorted(set(expression["values"]))} if "values" in expression else {}),
             }
-            for expression in spec["scopeSelector"]["matchExpressions"]
+            for expression in quota_spec["scopeSelector"]["matchExpressions"]
         ]
         expressions.sort(
             key=lambda expression: (
@@ -93,23 +93,23 @@ def _resource_quota(manifest: Manifest) -> Any:
                 expression.get("values", []),
             )
         )
-        form["scopeSelector"] = {"matchExpressions": expressions}
-    return form
+        quota_form["scopeSelector"] = {"matchExpressions": expressions}
+    return quota_form
 
 
 def _metadata_policy(manifest: Manifest) -> Any:
-    plain = {"spec": manifest.get("spec")}
-    return encode_metadata_policy(decode_metadata_policy(plain))["spec"]
+    plain_policy = {"spec": manifest.get("spec")}
+    return encode_metadata_policy(decode_metadata_policy(plain_policy))["spec"]
 
 
 def _amounts_by_value(amounts: Mapping[str, str]) -> dict[str, str]:
     """Write equal amounts as equal texts, whatever their suffixes were."""
-    form = {}
+    amounts_form = {}
     for name, text in sorted(amounts.items()):
         nano = Quantity.parse(text).nano
         is_memory = nano != 0 and nano % _MEBI == 0
-        form[name] = Quantity(nano, BINARY_SI if is_memory else DECIMAL_SI).canonical()
-    return form
+        amounts_form[name] = Quantity(nano, BINARY_SI if is_memory else DECIMAL_SI).canonical()
+    return amounts_form
 
 
 _SPEC_OF_KIND: Final[Mapping[str, Callable[[Manifest], Any]]] = {
@@ -137,8 +137,8 @@ def managers(live: Mapping[str, Any]) -> dict[str, Manager]:
     Fields are named as in Difference; a list that is owned as a whole (``.spec.limits``) is one.
     """
     manager_of_field: dict[str, Manager] = {}
-    entries = (live.get("metadata") or {}).get("managedFields")
-    for entry in entries if isinstance(entries, list) else []:
+    managed_entries = (live.get("metadata") or {}).get("managedFields")
+    for entry in managed_entries if isinstance(managed_entries, list) else []:
         if not isinstance(entry, dict) or entry.get("subresource"):
             continue
         who = Manager(_text_or_empty(entry.get("manager")), _text_or_empty(entry.get("time")))
@@ -156,8 +156,8 @@ def _managed_field_paths(tree: Any) -> Iterator[str]:
     for _ in range(_MOST_FIELDS):
         if not pending:
             return
-        path, below = pending.pop()
-        inner = below if isinstance(below, dict) else {}
+        path, subtree = pending.pop()
+        inner = subtree if isinstance(subtree, dict) else {}
         # Kubernetes marks a node that is owned itself by "."; leaves are owned without it.
         if path and (not inner or "." in inner):
             yield path

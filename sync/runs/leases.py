@@ -65,8 +65,8 @@ class Lease:
         Yields the cluster's row, locked; raises ``LostLeaseError`` before anything is written.
         """
         with transaction.atomic():
-            rows = SyncState.objects.select_for_update().filter(cluster_id=self.cluster_id)
-            yield self._require(rows.first())
+            locked_rows = SyncState.objects.select_for_update().filter(cluster_id=self.cluster_id)
+            yield self._require(locked_rows.first())
 
     def _require(self, state: SyncState | None) -> SyncState:
         if state is None or state.epoch != self.epoch:
@@ -94,8 +94,8 @@ def hold(cluster: Cluster, seconds: float) -> Iterator[Lease]:
         yield lease
     finally:
         # The epoch: a lease that has another holder by now is not ours to release.
-        mine = SyncState.objects.filter(cluster_id=lease.cluster_id, epoch=lease.epoch)
-        mine.update(lease_until=None, holder="")
+        held_lease = SyncState.objects.filter(cluster_id=lease.cluster_id, epoch=lease.epoch)
+        held_lease.update(lease_until=None, holder="")
 
 
 @contextmanager
@@ -104,25 +104,25 @@ def beating(lease: Lease, run: SyncRun, *, every: float = EVERY) -> Iterator[Non
 
     A lost lease does not interrupt the block: its next write raises.
     """
-    over = threading.Event()
-    thread = threading.Thread(
+    is_over = threading.Event()
+    beat_thread = threading.Thread(
         target=_beat_until_over,
-        args=(lease, run.pk, over, every),
+        args=(lease, run.pk, is_over, every),
         name="sync heartbeat",
         daemon=True,
     )
-    thread.start()
+    beat_thread.start()
     try:
         yield
     finally:
-        over.set()
-        thread.join()
+        is_over.set()
+        beat_thread.join()
 
 
 def _beat_until_over(lease: Lease, run_id: int, over: threading.Event, every: float) -> None:
-    deadline = time.monotonic() + LONGEST
+    beat_deadline = time.monotonic() + LONGEST
     try:
-        while not over.wait(every) and time.monotonic() < deadline:
+        while not over.wait(every) and time.monotonic() < beat_deadline:
             try:
                 beat(lease, run_id)
             except LostLeaseError:

@@ -34,14 +34,14 @@ def pause(cluster: Cluster, *, user: str, reason: str) -> ClusterConnection:
 
     Raises ``ValidationError``: ``reason_required``, ``not_connected``, ``paused_already``.
     """
-    text = reason.strip()[:LONGEST_REASON]
-    if not text:
+    pause_reason = reason.strip()[:LONGEST_REASON]
+    if not pause_reason:
         raise ValidationError("say why, for those who find it paused", code="reason_required")
-    with _changed_connection(cluster, user=user, reason=text) as connection:
+    with _changed_connection(cluster, user=user, reason=pause_reason) as connection:
         if connection.is_paused:
             raise ValidationError(f"it is {description(connection)}", code="paused_already")
         connection.is_paused, connection.paused_since = True, read_clock()
-        connection.paused_by, connection.pause_reason = user, text
+        connection.paused_by, connection.pause_reason = user, pause_reason
         _stop_runs(cluster, description(connection))
     policy_writes.give_up_counting(cluster, "the sync is paused")
     return connection
@@ -65,10 +65,10 @@ def description(connection: ClusterConnection) -> str:
     if not connection.is_paused:
         return ""
     since = connection.paused_since
-    when = f" since {since:%Y-%m-%d %H:%M} UTC" if since else ""
-    by = f" by {connection.paused_by}" if connection.paused_by else ""
-    reason = f": {connection.pause_reason}" if connection.pause_reason else ""
-    return f"paused{when}{by}{reason}"
+    paused_when = f" since {since:%Y-%m-%d %H:%M} UTC" if since else ""
+    paused_by = f" by {connection.paused_by}" if connection.paused_by else ""
+    why_paused = f": {connection.pause_reason}" if connection.pause_reason else ""
+    return f"paused{paused_when}{paused_by}{why_paused}"
 
 
 @contextmanager
@@ -78,8 +78,8 @@ def _changed_connection(cluster: Cluster, *, user: str, reason: str) -> Iterator
         # Workers lock the timetable first; any other order could deadlock with them.
         SyncState.objects.select_for_update().filter(cluster=cluster).first()
         with policy_write(cluster):
-            rows = ClusterConnection.objects.select_for_update().filter(cluster=cluster)
-            connection = rows.select_related(None).first()
+            connection_rows = ClusterConnection.objects.select_for_update().filter(cluster=cluster)
+            connection = connection_rows.select_related(None).first()
             if connection is None:
                 raise ValidationError(f"{cluster.name} is not connected", code="not_connected")
             before = describe(connection)
@@ -90,15 +90,15 @@ def _changed_connection(cluster: Cluster, *, user: str, reason: str) -> Iterator
 
 def _stop_runs(cluster: Cluster, words: str) -> None:
     """Revoke the present lease, and make its run wait as if it had not begun."""
-    states = SyncState.objects.filter(cluster=cluster)
+    lease_states = SyncState.objects.filter(cluster=cluster)
     # The next epoch fences the holder: its writes raise LostLeaseError from now on.
-    states.update(epoch=F("epoch") + 1, lease_until=None, holder="")
+    lease_states.update(epoch=F("epoch") + 1, lease_until=None, holder="")
     for run in SyncRun.objects.filter(cluster=cluster, state=State.RUNNING).order_by("id"):
-        same = SyncRun.objects.filter(cluster=cluster, mode=run.mode, state=State.WAITING)
-        mine = SyncRun.objects.filter(pk=run.pk)
+        waiting_twin = SyncRun.objects.filter(cluster=cluster, mode=run.mode, state=State.WAITING)
+        stopped_run = SyncRun.objects.filter(pk=run.pk)
         # A constraint allows one waiting run of each mode; a watch is not worth waiting for.
-        if run.mode == SyncRun.Mode.WATCH or same.exists():
-            mine.update(state=State.FAILED, error=words, finished=read_clock(), stage="")
+        if run.mode == SyncRun.Mode.WATCH or waiting_twin.exists():
+            stopped_run.update(state=State.FAILED, error=words, finished=read_clock(), stage="")
         else:
             attempt = max(run.attempt - 1, 0)
-            mine.update(state=State.WAITING, attempt=attempt, stage="", queued=None)
+            stopped_run.update(state=State.WAITING, attempt=attempt, stage="", queued=None)

@@ -38,24 +38,24 @@ def ready(now: dt.datetime) -> QuerySet[SyncRun]:
     of_person = Q(trigger=PERSON)
     goes_by_itself = ~Q(cluster__connection__state__in=STOPPED)
     may_begin = (of_person & Q(attempt=0)) | (is_due & (of_person | goes_by_itself))
-    waiting = SyncRun.objects.filter(
+    waiting_runs = SyncRun.objects.filter(
         state=SyncRun.State.WAITING, cluster__connection__is_paused=False
     )
-    return waiting.filter(is_free & may_begin).order_by("id")
+    return waiting_runs.filter(is_free & may_begin).order_by("id")
 
 
 def is_another_unserved(run: SyncRun, now: dt.datetime) -> bool:
     """Whether a run of another cluster finds no worker, so that this watch should give way."""
-    others = ready(now).exclude(cluster=run.cluster_id)
-    return others.filter(created__lt=now - UNSERVED).exists()
+    other_runs = ready(now).exclude(cluster=run.cluster_id)
+    return other_runs.filter(created__lt=now - UNSERVED).exists()
 
 
 def room_for_watches(now: dt.datetime) -> int:
     """The number of further clusters that may be watched."""
-    watches = SyncRun.objects.filter(
+    running_watches = SyncRun.objects.filter(
         state=SyncRun.State.RUNNING,
         mode=SyncRun.Mode.WATCH,
         cluster__sync_state__lease_until__gt=now,
     )
     # Watches are long: without one task that is never a watch, passes would starve.
-    return max(0, settings.GATEHOUSE_WORKER_TASKS - 1 - watches.count())
+    return max(0, settings.GATEHOUSE_WORKER_TASKS - 1 - running_watches.count())
