@@ -1,4 +1,4 @@
-"""Pure arithmetic of one charge: ``used``, ``held``, ``wanted``, surplus; LedgerEntry."""
+"""Pure arithmetic of one charge: used, held, wanted, grown, surplus amounts; LedgerEntry."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def without_surplus(used: ResourceList, held: ResourceList, before: ResourceList
     surplus = {}
     for name, amount in held.items():
         if name in used:
-            beyond = amount - min(amount, before.get(name, ZERO))
-            if beyond.sign:
-                surplus[name] = beyond
+            surplus_amount = amount - min(amount, before.get(name, ZERO))
+            if surplus_amount.sign:
+                surplus[name] = surplus_amount
     return subtract(used, surplus) if surplus else used
 
 
@@ -58,18 +58,18 @@ def moved(used: ResourceList, held: ResourceList, wanted: ResourceList) -> Resou
     """
     if not held:
         # Most objects are new: they need one addition for each name, and no subtraction.
-        steps = {
+        moved_steps = {
             name: used[name].stored_sum(amount)
             for name, amount in wanted.items()
             if amount.nano and name in used
         }
-        return {**used, **steps} if steps else used
-    steps = {}
+        return {**used, **moved_steps} if moved_steps else used
+    moved_steps = {}
     for name, total in used.items():
-        after, now = wanted.get(name, ZERO), held.get(name, ZERO)
-        if after.nano != now.nano:
-            steps[name] = _stored_amount(total + (after - now if now.nano else after))
-    return {**used, **steps} if steps else used
+        wants, holds = wanted.get(name, ZERO), held.get(name, ZERO)
+        if wants.nano != holds.nano:
+            moved_steps[name] = _stored_amount(total + (wants - holds if holds.nano else wants))
+    return {**used, **moved_steps} if moved_steps else used
 
 
 def as_stored(amounts: ResourceList) -> dict[str, Quantity]:

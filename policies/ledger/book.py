@@ -34,8 +34,8 @@ LONGEST_NAME: Final = 253
 
 def statements() -> Statements:
     """The statements for this database."""
-    found = postgresql if is_postgresql() else sqlite
-    return cast("Statements", found)
+    statements_module = postgresql if is_postgresql() else sqlite
+    return cast("Statements", statements_module)
 
 
 def require_transaction() -> None:
@@ -49,16 +49,16 @@ class Quota:
 
     __slots__ = ("changed", "cluster_id", "id", "namespace", "uid", "used")
 
-    def __init__(self, row: UsageRow) -> None:
-        self.id, self.cluster_id, self.uid, self.namespace = row[:4]
-        self.used: ResourceList = parse(orjson.loads(row.used))
+    def __init__(self, usage_row: UsageRow) -> None:
+        self.id, self.cluster_id, self.uid, self.namespace = usage_row[:4]
+        self.used: ResourceList = parse(orjson.loads(usage_row.used))
         self.changed = False
 
     def move(self, held: ResourceList, wanted: ResourceList) -> None:
         """Count an object with its new amounts instead of its old ones."""
-        used = moved(self.used, held, wanted)
-        if used is not self.used:
-            self.used, self.changed = used, True
+        moved_used = moved(self.used, held, wanted)
+        if moved_used is not self.used:
+            self.used, self.changed = moved_used, True
 
     def grow_to(self, total: ResourceList) -> None:
         """Set used amounts that a decision has added up already."""
@@ -74,12 +74,12 @@ class _Charge:
 
     __slots__ = ("amounts", "changed", "key", "name", "quota", "state", "text")
 
-    def __init__(self, quota: Quota, key: Key, found: FoundCharge | None = None) -> None:
+    def __init__(self, quota: Quota, key: Key, charge_row: FoundCharge | None = None) -> None:
         self.quota, self.key = quota, key
-        self.name = found.object_name if found else ""
-        self.amounts: ResourceList = parse(orjson.loads(found.amounts)) if found else {}
+        self.name = charge_row.object_name if charge_row else ""
+        self.amounts: ResourceList = parse(orjson.loads(charge_row.amounts)) if charge_row else {}
         self.text: str | None = None  # the amounts as JSON, where it is known
-        self.state = found.state if found else RESERVED
+        self.state = charge_row.state if charge_row else RESERVED
         self.changed = False
 
     @property
@@ -89,9 +89,9 @@ class _Charge:
 
     def row(self) -> NewCharge:
         cluster_id, resource, uid = self.key
-        place = (cluster_id, self.quota.uid, self.quota.namespace)
-        text = self.text or text_of(self.amounts)
-        return NewCharge(*place, resource, uid, self.name, text, self.state)
+        quota_place = (cluster_id, self.quota.uid, self.quota.namespace)
+        amounts_text = self.text or text_of(self.amounts)
+        return NewCharge(*quota_place, resource, uid, self.name, amounts_text, self.state)
 
     def hold(self, amounts: ResourceList, text: str | None = None) -> None:
         """Replace the amounts."""
@@ -106,29 +106,29 @@ class Book:
     names of a quota's ``hard``.
     """
 
-    def __init__(self, rows: Iterable[UsageRow], charges: Iterable[FoundCharge]) -> None:
+    def __init__(self, usage_rows: Iterable[UsageRow], charge_rows: Iterable[FoundCharge]) -> None:
         self._statements = statements()
-        self._quotas = {row.quota_id: Quota(row) for row in rows}
-        by_uid = {quota.uid: quota for quota in self._quotas.values()}
+        self._quotas = {row.quota_id: Quota(row) for row in usage_rows}
+        quotas_by_uid = {quota.uid: quota for quota in self._quotas.values()}
         self._charges: dict[tuple[int, Key], _Charge] = {}
         self._openings: dict[int, _Charge] | None = None
-        self._known: set[Key] = set()
-        self._waiting: set[Key] = set()
+        self._charged_objects: set[Key] = set()
+        self._reserved: set[Key] = set()
         self._unconfirmed: dict[tuple[int, str], int] = {}
-        self._added: Counter[tuple[int, str]] = Counter()
-        for found in charges:
-            self._note(found[:3], found.state)
-            quota = by_uid.get(found.quota_uid)
-            if quota is not None and quota.cluster_id == found.cluster_id:
-                charge = _Charge(quota, found[:3], found)
+        self._added_reserved: Counter[tuple[int, str]] = Counter()
+        for charge_row in charge_rows:
+            self._note(charge_row[:3], charge_row.state)
+            quota = quotas_by_uid.get(charge_row.quota_uid)
+            if quota is not None and quota.cluster_id == charge_row.cluster_id:
+                charge = _Charge(quota, charge_row[:3], charge_row)
                 self._charges[quota.id, charge.key] = charge
 
     def _note(self, key: Key, state: str) -> None:
         """Remember which objects are charged, and which of them are only reserved."""
         if state != RELEASED:
-            self._known.add(key)
+            self._charged_objects.add(key)
         if state == RESERVED:
-            self._waiting.add(key)
+            self._reserved.add(key)
 
     def has(self, quota_id: int) -> bool:
         """Whether the quota still exists, in a cluster of the objects."""
@@ -164,10 +164,10 @@ class Book:
         quota = self._quotas[quota_id]
         if quota.cluster_id != key[0]:
             raise KeyError(quota_id)
-        charge, text = self._charges.get((quota_id, key)), None
+        charge, amounts_text = self._charges.get((quota_id, key)), None
         if charge is None:
             charge = self._charges[quota_id, key] = _Charge(quota, key)
-            wanted, text, before, is_all_new = entry_of(decided)
+            wanted, amounts_text, before, is_all_new = entry_of(decided)
             held = self._take_from_opening_balance(quota, before)
         else:
             held, wanted, is_all_new = charge.held, grown(charge.held, decided), False
@@ -176,14 +176,14 @@ class Book:
             quota.grow_to(total)
         else:
             quota.move(held, wanted)
-        confirmed = charge.state == CONFIRMED
-        charge.changed |= not confirmed or wanted != charge.amounts
-        charge.hold(wanted, text)
+        was_confirmed = charge.state == CONFIRMED
+        charge.changed |= not was_confirmed or wanted != charge.amounts
+        charge.hold(wanted, amounts_text)
         charge.name = name[:LONGEST_NAME]
         # A confirmed charge stays confirmed: the object exists, whatever becomes of this update.
-        if not confirmed:
+        if not was_confirmed:
             charge.state = RESERVED
-            self._added[quota.cluster_id, quota.namespace] += key not in self._waiting
+            self._added_reserved[quota.cluster_id, quota.namespace] += key not in self._reserved
         self._note(key, charge.state)
 
     def _take_from_opening_balance(self, quota: Quota, before: ResourceList) -> ResourceList:
@@ -194,12 +194,12 @@ class Book:
         if before and self._openings is None:
             # Only now: few objects are older than the ledger.
             by_uid = {each.uid: each for each in self._quotas.values()}
-            clusters = {each.cluster_id for each in self._quotas.values()}
-            rows = self._statements.charges_by(
-                clusters, by_uid.keys(), OPENING_RESOURCE, OPENING_UID
+            cluster_ids = {each.cluster_id for each in self._quotas.values()}
+            opening_rows = self._statements.charges_by(
+                cluster_ids, by_uid.keys(), OPENING_RESOURCE, OPENING_UID
             )
-            found = [_Charge(by_uid[row.quota_uid], row[:3], row) for row in rows]
-            self._openings = {charge.quota.id: charge for charge in found}
+            opening_charges = [_Charge(by_uid[row.quota_uid], row[:3], row) for row in opening_rows]
+            self._openings = {charge.quota.id: charge for charge in opening_charges}
         opening = (self._openings or {}).get(quota.id) if before else None
         if opening is None:
             return {}
@@ -210,46 +210,46 @@ class Book:
         return taken
 
     def over_cap(
-        self, cluster_id: int, namespace: str, limit: int, *, key: Key | None = None
+        self, cluster_id: int, namespace: str, unconfirmed_limit: int, *, key: Key | None = None
     ) -> bool:
         """Whether a namespace has too many objects that wait for their confirmation.
 
-        ``limit`` is how many may wait; 0: any number. ``key`` is the object in question: if it is
-        charged already, it needs no room. One statement for each namespace. Writers without a
-        common quota do not see each other's last reservations.
+        ``unconfirmed_limit`` is how many may wait; 0: any number. ``key`` is the object in
+        question: if it is charged already, it needs no room. One statement for each namespace.
+        Writers without a common quota do not see each other's last reservations.
         """
         # A retried or updated object holds its place already.
-        if not limit or key in self._known:
+        if not unconfirmed_limit or key in self._charged_objects:
             return False
         place = (cluster_id, namespace)
         if place not in self._unconfirmed:
-            self._unconfirmed[place] = self._statements.count_unconfirmed(*place, limit)
-        return self._unconfirmed[place] + self._added[place] >= limit
+            self._unconfirmed[place] = self._statements.count_unconfirmed(*place, unconfirmed_limit)
+        return self._unconfirmed[place] + self._added_reserved[place] >= unconfirmed_limit
 
     def write(self) -> None:
         """Write what changed since it was read or last written; no statement without a change."""
-        quotas = [quota for quota in self._quotas.values() if quota.changed]
-        known = (*self._charges.values(), *(self._openings or {}).values())
-        charges = [charge for charge in known if charge.changed]
-        if not charges:
+        changed_quotas = [quota for quota in self._quotas.values() if quota.changed]
+        all_charges = (*self._charges.values(), *(self._openings or {}).values())
+        changed_charges = [charge for charge in all_charges if charge.changed]
+        if not changed_charges:
             return
         self._statements.write(
-            [quota.row() for quota in quotas], [charge.row() for charge in charges]
+            [quota.row() for quota in changed_quotas], [charge.row() for charge in changed_charges]
         )
-        for quota in quotas:
+        for quota in changed_quotas:
             quota.changed = False
-        for charge in charges:
+        for charge in changed_charges:
             charge.changed = False
         # From now on the database counts these.
         self._unconfirmed.clear()
-        self._added.clear()
+        self._added_reserved.clear()
 
 
 def lock_namespace(cluster_id: int, namespace: str) -> dict[UUID, Quota]:
     """Lock the usage of a namespace's quotas, in id order; returns them by uid."""
-    rows = statements().lock_namespace(cluster_id, namespace)
+    usage_rows = statements().lock_namespace(cluster_id, namespace)
     # Databases write UUIDs with dashes or without them.
-    return {UUID(str(row.quota_uid)): Quota(row) for row in rows}
+    return {UUID(str(usage_row.quota_uid)): Quota(usage_row) for usage_row in usage_rows}
 
 
 def open_book(quota_ids: Collection[int], objects: Collection[Key]) -> Book:
@@ -273,6 +273,6 @@ def ask_book(
     cluster_ids = {key[0] for key in objects}
     if not quota_ids or not cluster_ids:
         return lambda: Book((), ())
-    rows = statements().lock(cluster_ids, set(quota_ids), waits=waits)
-    charges = statements().charges_of(set(objects))
-    return lambda: Book(rows(), charges())
+    usage_rows = statements().lock(cluster_ids, set(quota_ids), waits=waits)
+    charge_rows = statements().charges_of(set(objects))
+    return lambda: Book(usage_rows(), charge_rows())

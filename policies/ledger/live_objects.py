@@ -1,4 +1,4 @@
-"""CompleteList of Live objects ``meet`` the charges: correct, add, release; opening balances.
+"""CompleteList of Live objects ``meet`` the charges: vanished, corrected, added; openings.
 
 An object on the list is charged what it uses, never less; the charges of an object that was seen
 before and is not any more are released. An object that was never seen keeps its reservation until
@@ -115,10 +115,10 @@ def meet(
 
 
 def _open_charges(seen: CompleteList, **which: object) -> Iterable[Charge]:
-    rows = Charge.objects.filter(
+    open_charges = Charge.objects.filter(
         cluster_id=seen.cluster_id, resource=seen.resource, state__in=OPEN_STATES, **which
     )
-    return rows.order_by("id").iterator()
+    return open_charges.order_by("id").iterator()
 
 
 def _has_vanished(charge: Charge, seen: CompleteList) -> bool:
@@ -144,24 +144,24 @@ def _wanted_amounts(charge: Charge, seen: CompleteList) -> ResourceList | None:
     held = parse(charge.amounts)
     if live.counted is None:
         return held
-    names, found = seen.names.get(charge.quota_uid, ()), live.counted.get(charge.quota_uid, {})
+    names, counted = seen.names.get(charge.quota_uid, ()), live.counted.get(charge.quota_uid, {})
     # An update that was admitted shortly before the list began may be missing on it.
-    latest = seen.started if live.is_final else seen.started - LIST_MARGIN
-    if charge.updated < latest:
+    latest_update = seen.started if live.is_final else seen.started - LIST_MARGIN
+    if charge.updated < latest_update:
         kept = {name: amount for name, amount in held.items() if name not in names}
-        return stored({**kept, **found})
-    return stored(max_of(held, found))
+        return stored({**kept, **counted})
+    return stored(max_of(held, counted))
 
 
 def _is_news(charge: Charge, seen: CompleteList, *, believe: bool) -> bool:
-    wanted = _wanted_amounts(charge, seen)
-    if wanted is None:
+    wanted_amounts = _wanted_amounts(charge, seen)
+    if wanted_amounts is None:
         return believe and charge.state == CONFIRMED and _has_vanished(charge, seen)
-    return not _same_amounts(wanted, parse(charge.amounts))
+    return not _same_amounts(wanted_amounts, parse(charge.amounts))
 
 
-def _same_amounts(a: ResourceList, b: ResourceList) -> bool:
-    return equals(remove_zeros(a), remove_zeros(b))
+def _same_amounts(wanted: ResourceList, held: ResourceList) -> bool:
+    return equals(remove_zeros(wanted), remove_zeros(held))
 
 
 def _opening_wanted(
@@ -171,42 +171,42 @@ def _opening_wanted(
 
     Nothing; or, where the cluster's own figure is decisive, its excess over the charges.
     """
-    observed = seen.observed.get(quota_uid, {})
-    left = dict(opening)
+    observed_amounts = seen.observed.get(quota_uid, {})
+    opening_left = dict(opening)
     for name in seen.names.get(quota_uid, ()):
-        beyond = observed.get(name, ZERO) - confirmed.get(name, ZERO)
-        left[name] = beyond if beyond.sign > 0 else ZERO
-    return stored(remove_zeros(left))
+        unexplained = observed_amounts.get(name, ZERO) - confirmed.get(name, ZERO)
+        opening_left[name] = unexplained if unexplained.sign > 0 else ZERO
+    return stored(remove_zeros(opening_left))
 
 
 def _openings(seen: CompleteList, **which: object) -> dict[UUID, Charge]:
-    rows = Charge.objects.filter(
+    opening_charges = Charge.objects.filter(
         cluster_id=seen.cluster_id, resource=OPENING_RESOURCE, object_uid=OPENING_UID, **which
     )
-    return {row.quota_uid: row for row in rows}
+    return {opening_charge.quota_uid: opening_charge for opening_charge in opening_charges}
 
 
 def _with_news(seen: CompleteList, *, believe: bool) -> set[str]:
     """Find the namespaces where anything has to be written, without a lock."""
-    news: set[str] = set()
-    known: set[tuple[UUID, str]] = set()
-    sums: dict[UUID, ResourceList] = defaultdict(dict)
+    changed_namespaces: set[str] = set()
+    charged_pairs: set[tuple[UUID, str]] = set()
+    confirmed: dict[UUID, ResourceList] = defaultdict(dict)
     for charge in _open_charges(seen):
-        known.add((charge.quota_uid, charge.object_uid))
+        charged_pairs.add((charge.quota_uid, charge.object_uid))
         if _is_there(charge, seen):
-            sums[charge.quota_uid] = add(sums[charge.quota_uid], parse(charge.amounts))
+            confirmed[charge.quota_uid] = add(confirmed[charge.quota_uid], parse(charge.amounts))
         if _is_news(charge, seen, believe=believe):
-            news.add(charge.namespace)
+            changed_namespaces.add(charge.namespace)
     for uid, live in seen.objects.items():
-        if any((quota_uid, uid) not in known for quota_uid in live.counted or ()):
-            news.add(live.namespace)
+        if any((quota_uid, uid) not in charged_pairs for quota_uid in live.counted or ()):
+            changed_namespaces.add(live.namespace)
     openings = _openings(seen)
     for quota_uid, namespace in seen.places.items():
-        row = openings.get(quota_uid)
-        held = parse(row.amounts) if row else {}
-        if not _same_amounts(_opening_wanted(seen, quota_uid, held, sums[quota_uid]), held):
-            news.add(namespace)
-    return news
+        opening_charge = openings.get(quota_uid)
+        held = parse(opening_charge.amounts) if opening_charge else {}
+        if not _same_amounts(_opening_wanted(seen, quota_uid, held, confirmed[quota_uid]), held):
+            changed_namespaces.add(namespace)
+    return changed_namespaces
 
 
 class _Meeting:
@@ -226,12 +226,12 @@ class _Meeting:
             quota = self.quotas.get(charge.quota_uid)
             if quota is not None:
                 self._correct(charge, quota, met)
-        added = list(self._added())
-        met.added += len(added)
-        added += self._openings()
-        changed = [quota.row() for quota in self.quotas.values() if quota.changed]
-        if changed or added:
-            statements().write(changed, added)
+        added_charges = list(self._added())
+        met.added += len(added_charges)
+        added_charges += self._openings()
+        changed_usage = [quota.row() for quota in self.quotas.values() if quota.changed]
+        if changed_usage or added_charges:
+            statements().write(changed_usage, added_charges)
 
     def _correct(self, charge: Charge, quota: Quota, met: Met) -> None:
         held = parse(charge.amounts)
@@ -250,9 +250,9 @@ class _Meeting:
     def _count(self, quota_uid: UUID, amounts: ResourceList) -> None:
         self.confirmed[quota_uid] = add(self.confirmed[quota_uid], amounts)
 
-    def _update(self, charge: Charge, **news: object) -> int:
-        rows = Charge.objects.filter(cluster_id=charge.cluster_id, pk=charge.pk)
-        return rows.update(**news, updated=Now())
+    def _update(self, charge: Charge, **changed_columns: object) -> int:
+        same_charge = Charge.objects.filter(cluster_id=charge.cluster_id, pk=charge.pk)
+        return same_charge.update(**changed_columns, updated=Now())
 
     def _added(self) -> Iterator[NewCharge]:
         """Charge objects without a charge: older than the portal, or admitted without it.
@@ -270,10 +270,10 @@ class _Meeting:
 
     def _openings(self) -> Iterator[NewCharge]:
         """Set the opening balances to the usage that no object explains."""
-        found = _openings(self.seen, namespace=self.namespace)
+        opening_charges = _openings(self.seen, namespace=self.namespace)
         for quota_uid, quota in self.quotas.items():
-            row = found.get(quota_uid)
-            held = parse(row.amounts) if row else {}
+            opening_charge = opening_charges.get(quota_uid)
+            held = parse(opening_charge.amounts) if opening_charge else {}
             wanted = _opening_wanted(self.seen, quota_uid, held, self.confirmed[quota_uid])
             if not _same_amounts(wanted, held):
                 quota.move(held, wanted)
@@ -282,6 +282,6 @@ class _Meeting:
     def _row(
         self, quota: Quota, resource: str, uid: str, name: str, amounts: ResourceList
     ) -> NewCharge:
-        place = (self.seen.cluster_id, quota.uid, self.namespace)
-        counted = text_of(stored(amounts))
-        return NewCharge(*place, resource, uid, name[:LONGEST_NAME], counted, CONFIRMED)
+        quota_place = (self.seen.cluster_id, quota.uid, self.namespace)
+        counted_text = text_of(stored(amounts))
+        return NewCharge(*quota_place, resource, uid, name[:LONGEST_NAME], counted_text, CONFIRMED)

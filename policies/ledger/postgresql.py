@@ -1,4 +1,4 @@
-"""The ledger's SQL for PostgreSQL: FOR NO KEY UPDATE, json_to_recordset, ANY, ON CONFLICT."""
+"""The ledger's SQL for PostgreSQL: rows locked FOR NO KEY UPDATE, LATERAL, json_to_recordset."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def lock(
 ) -> Callable[[], list[UsageRow]]:
     """Lock the rows of those quotas, or of the unlocked ones, until the transaction ends."""
     # Both in id order, so that two transactions never wait for each other. SKIP LOCKED never waits.
-    rows = ask(_LOCK if waits else _LOCK_FREE, [list(cluster_ids), list(quota_ids)])
-    return lambda: [UsageRow(*row) for row in rows()]
+    locked_rows = ask(_LOCK if waits else _LOCK_FREE, [list(cluster_ids), list(quota_ids)])
+    return lambda: [UsageRow(*row) for row in locked_rows()]
 
 
 def lock_namespace(cluster_id: int, namespace: str) -> list[UsageRow]:
@@ -93,17 +93,17 @@ def lock_namespace(cluster_id: int, namespace: str) -> list[UsageRow]:
 
 def charges_of(objects: Collection[Key]) -> Callable[[], list[FoundCharge]]:
     """Read the charges of some objects, whatever their state."""
-    asked = json_text([{"c": c, "r": r, "u": u} for c, r, u in objects])
-    rows = ask(_CHARGES_OF, [asked])
-    return lambda: [FoundCharge(*row) for row in rows()]
+    asked_objects = json_text([{"c": c, "r": r, "u": u} for c, r, u in objects])
+    lateral_rows = ask(_CHARGES_OF, [asked_objects])
+    return lambda: [FoundCharge(*row) for row in lateral_rows()]
 
 
 def charges_by(
     cluster_ids: Collection[int], quota_uids: Collection[str], resource: str, uid: str
 ) -> list[FoundCharge]:
     """Read what each of some quotas is charged for one object."""
-    asked = [list(cluster_ids), resource, uid, list(quota_uids)]
-    return [FoundCharge(*row) for row in ask(_CHARGES_BY, asked)()]
+    asked_quotas = [list(cluster_ids), resource, uid, list(quota_uids)]
+    return [FoundCharge(*row) for row in ask(_CHARGES_BY, asked_quotas)()]
 
 
 def count_unconfirmed(cluster_id: int, namespace: str, limit: int) -> int:
@@ -119,8 +119,8 @@ def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
         execute(_ENTER_ONE, charges)
         return
     moved = [{"cluster": c, "quota": q, "used": orjson.Fragment(used)} for c, q, used in usage]
-    entered = [
+    entered_charges = [
         {**dict(zip(_CHARGE_FIELDS, row, strict=True)), "amounts": orjson.Fragment(row.amounts)}
         for row in charges
     ]
-    execute(_WRITE, [[json_text(moved), len(usage), json_text(entered)]])
+    execute(_WRITE, [[json_text(moved), len(usage), json_text(entered_charges)]])

@@ -1,4 +1,4 @@
-"""Sums of Charge rows: ``settle`` a quota, open accounts, RecountDifference, repair."""
+"""Sums of charges: ``settle`` a quota's usage, open accounts, RecountDifference, repair."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def settle(quota: ResourceQuota) -> None:
 
     Call it whenever the rows of a quota change: they decide which names are tracked.
     """
-    owner, namespace = quota.owner, quota.namespace_name
-    rows = QuotaUsage.objects.filter(cluster_id=owner.pk, quota_id=quota.pk)
-    is_new = not rows.exists()
-    used = expected(quota, owner.pk, locked=is_new)
+    cluster_of_quota, namespace = quota.owner, quota.namespace_name
+    usage_rows = QuotaUsage.objects.filter(cluster_id=cluster_of_quota.pk, quota_id=quota.pk)
+    is_new_account = not usage_rows.exists()
+    used = expected(quota, cluster_of_quota.pk, locked=is_new_account)
     usage = QuotaUsage(
-        quota=quota, cluster=owner, quota_uid=quota.uid, namespace=namespace, used=used
+        quota=quota, cluster=cluster_of_quota, quota_uid=quota.uid, namespace=namespace, used=used
     )
     # An insert that fails if somebody else has begun the ledger of this quota.
-    if is_new:
+    if is_new_account:
         usage.save(force_insert=True)
     else:
-        rows.update(used=used)
+        usage_rows.update(used=used)
 
 
 def open_accounts(cluster: Cluster, quotas: Sequence[tuple[ResourceQuota, ResourceList]]) -> None:
@@ -77,8 +77,8 @@ def open_accounts(cluster: Cluster, quotas: Sequence[tuple[ResourceQuota, Resour
     )
 
 
-def _tracked(names: Iterable[str], charged: ResourceList) -> dict[str, str]:
-    return to_json({name: charged.get(name, ZERO) for name in names if is_tracked(name)})
+def _tracked(resources: Iterable[str], charged: ResourceList) -> dict[str, str]:
+    return to_json({name: charged.get(name, ZERO) for name in resources if is_tracked(name)})
 
 
 def expected(quota: ResourceQuota, cluster_id: int, *, locked: bool = False) -> dict[str, str]:
@@ -87,15 +87,15 @@ def expected(quota: ResourceQuota, cluster_id: int, *, locked: bool = False) -> 
     ``locked`` locks the charges: a restored quota has some, and no usage row to lock instead.
     """
     charged = sum_of_charges(cluster_id, [quota.uid], locked=locked)[quota.uid]
-    names = ResourceQuotaRow.objects.filter(quota=quota).values_list("resource", flat=True)
-    return _tracked(names, charged)
+    hard_resources = ResourceQuotaRow.objects.filter(quota=quota).values_list("resource", flat=True)
+    return _tracked(hard_resources, charged)
 
 
 def sum_of_charges(
     cluster_id: int, quota_uids: Collection[UUID], *, locked: bool = False
 ) -> dict[UUID, ResourceList]:
     """Sum the charges that are not released, by quota uid and resource."""
-    sums: dict[UUID, ResourceList] = {uid: {} for uid in quota_uids}
+    sums_by_quota: dict[UUID, ResourceList] = {uid: {} for uid in quota_uids}
     charges = Charge.objects.filter(
         cluster_id=cluster_id, quota_uid__in=quota_uids, state__in=OPEN_STATES
     ).order_by("id")
@@ -103,8 +103,8 @@ def sum_of_charges(
         # In id order, like all locks of charges.
         charges = charges.select_for_update(no_key=True)
     for uid, amounts in charges.values_list("quota_uid", "amounts").iterator():
-        sums[uid] = stored(add(sums[uid], parse(amounts)))
-    return sums
+        sums_by_quota[uid] = stored(add(sums_by_quota[uid], parse(amounts)))
+    return sums_by_quota
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,10 +125,10 @@ def recount(cluster: str, *, namespace: str = "", repair: bool = False) -> list[
     reservations are counted. Raises ``Cluster.DoesNotExist``.
     """
     owner = Cluster.objects.get(name=cluster)
-    usages = QuotaUsage.objects.filter(cluster=owner).order_by("namespace")
+    usage_rows = QuotaUsage.objects.filter(cluster=owner).order_by("namespace")
     if namespace:
-        usages = usages.filter(namespace=namespace)
-    names = usages.values_list("namespace", flat=True).distinct()
+        usage_rows = usage_rows.filter(namespace=namespace)
+    names = usage_rows.values_list("namespace", flat=True).distinct()
     return [
         difference for name in names for difference in _recount_namespace(owner.pk, name, repair)
     ]
@@ -137,21 +137,21 @@ def recount(cluster: str, *, namespace: str = "", repair: bool = False) -> list[
 @transaction.atomic
 def _recount_namespace(cluster_id: int, namespace: str, repair: bool) -> list[RecountDifference]:  # noqa: FBT001 - passed on
     statements().lock_namespace(cluster_id, namespace)
-    stored = QuotaUsage.objects.filter(cluster_id=cluster_id, namespace=namespace)
+    usage_rows = QuotaUsage.objects.filter(cluster_id=cluster_id, namespace=namespace)
     all_differences = []
-    for usage in stored.select_related("quota__namespace__cluster").order_by("quota_id"):
+    for usage in usage_rows.select_related("quota__namespace__cluster").order_by("quota_id"):
         charged = expected(usage.quota, usage.cluster_id)
-        differences = []
+        quota_differences = []
         for name in sorted(usage.used.keys() | charged.keys()):
-            used, sum_ = usage.used.get(name, ""), charged.get(name, "")
+            used, charged_sum = usage.used.get(name, ""), charged.get(name, "")
             # As amounts, not as texts: 1Gi and 1024Mi are equal.
-            if not (used and sum_) or parse({"a": used}) != parse({"a": sum_}):
+            if not (used and charged_sum) or parse({"a": used}) != parse({"a": charged_sum}):
                 quota = usage.quota.name
                 difference = RecountDifference(
-                    namespace=namespace, quota=quota, resource=name, used=used, charged=sum_
+                    namespace=namespace, quota=quota, resource=name, used=used, charged=charged_sum
                 )
-                differences.append(difference)
-        if differences and repair:
+                quota_differences.append(difference)
+        if quota_differences and repair:
             settle(usage.quota)
-        all_differences += differences
+        all_differences += quota_differences
     return all_differences

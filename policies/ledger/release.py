@@ -1,4 +1,4 @@
-"""Charges after admission by uid: confirm seen, release gone and orphaned ones; ORPHAN_AGE.
+"""Charges of objects seen, gone or orphaned: confirm or release in each namespace's ledger.
 
 Each function first locks the usage of a namespace's quotas, in id order, as admission does, in one
 short transaction for each namespace. Do not call them inside a transaction of your own: it would
@@ -59,14 +59,14 @@ class _NamespaceLedger:
     def read(self, charges: QuerySet[Charge]) -> list[Charge]:
         """Read the namespace's charges; those without a locked quota are locked themselves."""
         charges = charges.filter(namespace=self.namespace)
-        found = list(charges.order_by("id"))
-        unguarded = [row for row in found if row.quota_uid not in self._quotas]
+        all_charges = list(charges.order_by("id"))
+        unguarded = [charge for charge in all_charges if charge.quota_uid not in self._quotas]
         if not unguarded:
-            return found
+            return all_charges
         # Their quotas are deleted. Where one is restored meanwhile, ``write`` notices.
-        self._gone.update(row.quota_uid for row in unguarded)
-        guarded = [row for row in found if row.quota_uid in self._quotas]
-        locked = charges.filter(pk__in=[row.pk for row in unguarded]).order_by("id")
+        self._gone.update(charge.quota_uid for charge in unguarded)
+        guarded = [charge for charge in all_charges if charge.quota_uid in self._quotas]
+        locked = charges.filter(pk__in=[charge.pk for charge in unguarded]).order_by("id")
         return [*guarded, *locked.select_for_update(no_key=True)]
 
     def move(self, charge: Charge, wanted: ResourceList) -> None:
@@ -82,12 +82,12 @@ class _NamespaceLedger:
 
     def write(self) -> None:
         """Write what changed; raises ``_QuotaCameBackError`` if a deleted quota was restored."""
-        changed = [quota.row() for quota in self._quotas.values() if quota.changed]
-        if changed:
-            statements().write(changed, ())
+        changed_usage = [quota.row() for quota in self._quotas.values() if quota.changed]
+        if changed_usage:
+            statements().write(changed_usage, ())
         # A quota that was restored meanwhile counts these charges: repeat the work with its lock.
-        here = QuotaUsage.objects.filter(cluster_id=self.cluster_id, quota_uid__in=self._gone)
-        if self._gone and here.exists():
+        restored = QuotaUsage.objects.filter(cluster_id=self.cluster_id, quota_uid__in=self._gone)
+        if self._gone and restored.exists():
             raise _QuotaCameBackError
 
 
@@ -99,9 +99,9 @@ def _in_namespace(
         try:
             with guard():
                 ledger = _NamespaceLedger(cluster_id, namespace)
-                count = work(ledger)
+                charge_count = work(ledger)
                 ledger.write()
-                return count
+                return charge_count
         except _QuotaCameBackError:
             continue
 
@@ -115,8 +115,8 @@ def _in_each_namespace(
 
     ``guard`` begins each short transaction, or raises.
     """
-    places = charges.order_by().values_list("cluster_id", "namespace").distinct()
-    return sum(_in_namespace(*place, work, guard) for place in sorted(places))
+    charged_places = charges.order_by().values_list("cluster_id", "namespace").distinct()
+    return sum(_in_namespace(*place, work, guard) for place in sorted(charged_places))
 
 
 def lock_quotas(cluster: str, namespace: str) -> None:
@@ -138,15 +138,15 @@ def confirm(
     charges = _open_charges(cluster, resource=resource, object_uid=uid)
 
     def work(ledger: _NamespaceLedger) -> int:
-        found = ledger.read(charges)
-        ledger.mark(found, Charge.State.CONFIRMED)
-        for row in found:
-            seen = (amounts or {}).get(row.quota_uid)
-            if seen is not None:
-                ledger.move(row, wanted := stored(seen))
-                rows = Charge.objects.filter(cluster_id=row.cluster_id, pk=row.pk)
-                rows.update(amounts=to_json(wanted))
-        return len(found)
+        object_charges = ledger.read(charges)
+        ledger.mark(object_charges, Charge.State.CONFIRMED)
+        for charge in object_charges:
+            seen_amounts = (amounts or {}).get(charge.quota_uid)
+            if seen_amounts is not None:
+                ledger.move(charge, wanted := stored(seen_amounts))
+                same_charge = Charge.objects.filter(cluster_id=charge.cluster_id, pk=charge.pk)
+                same_charge.update(amounts=to_json(wanted))
+        return len(object_charges)
 
     return _in_each_namespace(charges, work)
 
@@ -162,9 +162,9 @@ def confirm_seen(
     uids = frozenset(seen)
 
     def work(ledger: _NamespaceLedger) -> int:
-        found = [row for row in ledger.read(waiting) if row.object_uid in uids]
-        ledger.mark(found, Charge.State.CONFIRMED)
-        return len(found)
+        seen_reservations = [charge for charge in ledger.read(waiting) if charge.object_uid in uids]
+        ledger.mark(seen_reservations, Charge.State.CONFIRMED)
+        return len(seen_reservations)
 
     return _in_each_namespace(waiting, work, guard)
 
@@ -191,9 +191,9 @@ def release_orphans(
     is not on it. ``guard`` begins each namespace's transaction.
     """
     # An admitted object appears in the cluster only later: the margins cover that delay.
-    latest = min(read_clock() - ORPHAN_AGE, list_started - LIST_MARGIN)
+    latest_reserved = min(read_clock() - ORPHAN_AGE, list_started - LIST_MARGIN)
     waiting = _open_charges(
-        cluster, resource=resource, state=Charge.State.RESERVED, reserved_at__lt=latest
+        cluster, resource=resource, state=Charge.State.RESERVED, reserved_at__lt=latest_reserved
     )
     uids = frozenset(seen)
 
@@ -204,8 +204,8 @@ def release_orphans(
 
 
 def _open_charges(cluster: str, **which: object) -> QuerySet[Charge]:
-    charges = Charge.objects.filter(cluster_id=_id_of(cluster), state__in=OPEN_STATES)
-    return charges.filter(**which)
+    open_charges = Charge.objects.filter(cluster_id=_id_of(cluster), state__in=OPEN_STATES)
+    return open_charges.filter(**which)
 
 
 def _id_of(cluster: str) -> int:
@@ -214,8 +214,8 @@ def _id_of(cluster: str) -> int:
 
 
 def _release(ledger: _NamespaceLedger, charges: Collection[Charge]) -> int:
-    for row in charges:
-        ledger.move(row, {})
+    for charge in charges:
+        ledger.move(charge, {})
     ledger.mark(charges, Charge.State.RELEASED)
     return len(charges)
 

@@ -1,4 +1,4 @@
-"""The ledger's SQL for SQLite: json_each, json_extract, executemany; no row locks."""
+"""The ledger's SQL for SQLite: rows unlocked, json_each joined, json_extract, executemany."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def lock(
 ) -> Callable[[], list[UsageRow]]:
     """Read the rows of those quotas in id order; the transaction has locked the database."""
     del waits
-    rows = ask(_LOCK, [json_text(list(cluster_ids)), json_text(list(quota_ids))])
-    return lambda: [UsageRow(*row) for row in rows()]
+    unlocked_rows = ask(_LOCK, [json_text(list(cluster_ids)), json_text(list(quota_ids))])
+    return lambda: [UsageRow(*row) for row in unlocked_rows()]
 
 
 def lock_namespace(cluster_id: int, namespace: str) -> list[UsageRow]:
@@ -63,16 +63,16 @@ def lock_namespace(cluster_id: int, namespace: str) -> list[UsageRow]:
 
 def charges_of(objects: Collection[Key]) -> Callable[[], list[FoundCharge]]:
     """Read the charges of some objects, whatever their state."""
-    rows = ask(_CHARGES_OF, [json_text(list(objects))])
-    return lambda: [FoundCharge(*row) for row in rows()]
+    joined_rows = ask(_CHARGES_OF, [json_text(list(objects))])
+    return lambda: [FoundCharge(*row) for row in joined_rows()]
 
 
 def charges_by(
     cluster_ids: Collection[int], quota_uids: Collection[str], resource: str, uid: str
 ) -> list[FoundCharge]:
     """Read what each of some quotas is charged for one object."""
-    asked = [json_text(list(cluster_ids)), resource, uid, json_text(list(quota_uids))]
-    return [FoundCharge(*row) for row in ask(_CHARGES_BY, asked)()]
+    asked_quotas = [json_text(list(cluster_ids)), resource, uid, json_text(list(quota_uids))]
+    return [FoundCharge(*row) for row in ask(_CHARGES_BY, asked_quotas)()]
 
 
 def count_unconfirmed(cluster_id: int, namespace: str, limit: int) -> int:

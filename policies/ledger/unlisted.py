@@ -1,4 +1,4 @@
-"""Unlisted resources: charges end by lease, the cluster's figures become the opening balance.
+"""Unlisted resources: charges past their lease end, the cluster's figures become openings.
 
 A cluster that enforces its quotas itself counts every stored object. So the objects of charges
 past their lease are in its figure, or were never created. In other clusters such charges stay.
@@ -61,66 +61,66 @@ def end_by_lease(
     short transaction for each changed namespace.
     """
     # Objects of older charges are in the figures already, or were never created.
-    latest = min(read_clock() - ORPHAN_AGE, unlisted.read - LIST_MARGIN)
-    ended = 0
+    lease_end = min(read_clock() - ORPHAN_AGE, unlisted.read - LIST_MARGIN)
+    ended_charges = 0
     openings = _openings(unlisted)
-    moved = {
+    namespaces_moved = {
         unlisted.places[uid]
         for uid, figures in unlisted.figures.items()
         if not equals(_opening_amounts(openings.get(uid, {}), figures), openings.get(uid, {}))
     }
-    old = _charges_past_lease(unlisted, latest).order_by().values_list("namespace", flat=True)
-    for namespace in sorted(moved | set(old.distinct())):
+    old = _charges_past_lease(unlisted, lease_end).order_by().values_list("namespace", flat=True)
+    for namespace in sorted(namespaces_moved | set(old.distinct())):
         with guard():
-            ended += _end_in_namespace(unlisted, namespace, latest)
-    return ended
+            ended_charges += _end_in_namespace(unlisted, namespace, lease_end)
+    return ended_charges
 
 
-def _charges_past_lease(unlisted: Unlisted, latest: dt.datetime) -> QuerySet[Charge]:
+def _charges_past_lease(unlisted: Unlisted, lease_end: dt.datetime) -> QuerySet[Charge]:
     return Charge.objects.filter(
         cluster_id=unlisted.cluster_id,
         resource=unlisted.resource,
         quota_uid__in=list(unlisted.figures),
         state__in=OPEN_STATES,
-        updated__lt=latest,
+        updated__lt=lease_end,
     ).order_by("id")
 
 
 def _openings(unlisted: Unlisted) -> dict[UUID, ResourceList]:
-    rows = Charge.objects.filter(
+    opening_rows = Charge.objects.filter(
         cluster_id=unlisted.cluster_id,
         resource=OPENING_RESOURCE,
         object_uid=OPENING_UID,
         quota_uid__in=list(unlisted.figures),
     )
-    return {row.quota_uid: parse(row.amounts) for row in rows}
+    return {opening_row.quota_uid: parse(opening_row.amounts) for opening_row in opening_rows}
 
 
 def _opening_amounts(opening: ResourceList, figures: ResourceList) -> ResourceList:
     return stored(remove_zeros({**opening, **figures}))
 
 
-def _end_in_namespace(unlisted: Unlisted, namespace: str, latest: dt.datetime) -> int:
-    locked = lock_namespace(unlisted.cluster_id, namespace)
-    quotas = {uid: quota for uid, quota in locked.items() if uid in unlisted.figures}
-    ended = 0
-    for charge in list(_charges_past_lease(unlisted, latest).filter(namespace=namespace)):
+def _end_in_namespace(unlisted: Unlisted, namespace: str, lease_end: dt.datetime) -> int:
+    locked_quotas = lock_namespace(unlisted.cluster_id, namespace)
+    quotas = {uid: quota for uid, quota in locked_quotas.items() if uid in unlisted.figures}
+    ended_charges = 0
+    for charge in list(_charges_past_lease(unlisted, lease_end).filter(namespace=namespace)):
         quota, charged = quotas.get(charge.quota_uid), parse(charge.amounts)
         # Only if the figures have every charged name: other amounts would be lost.
         if quota is not None and charged.keys() <= unlisted.figures[charge.quota_uid].keys():
             quota.move(charged, {})
-            same = Charge.objects.filter(cluster_id=unlisted.cluster_id, pk=charge.pk)
-            ended += same.update(state=Charge.State.RELEASED, updated=Now())
-    openings, added = _openings(unlisted), []
+            same_charge = Charge.objects.filter(cluster_id=unlisted.cluster_id, pk=charge.pk)
+            ended_charges += same_charge.update(state=Charge.State.RELEASED, updated=Now())
+    openings, added_openings = _openings(unlisted), []
     for uid, quota in quotas.items():
         held = openings.get(uid, {})
         wanted = _opening_amounts(held, unlisted.figures[uid])
         if not equals(wanted, held):
             quota.move(held, wanted)
-            place = (unlisted.cluster_id, quota.uid, namespace)
+            quota_place = (unlisted.cluster_id, quota.uid, namespace)
             opening = (OPENING_RESOURCE, OPENING_UID, OPENING_NAME)
-            added.append(NewCharge(*place, *opening, text_of(wanted), CONFIRMED))
-    changed = [quota.row() for quota in quotas.values() if quota.changed]
-    if changed or added:
-        statements().write(changed, added)
-    return ended
+            added_openings.append(NewCharge(*quota_place, *opening, text_of(wanted), CONFIRMED))
+    changed_usage = [quota.row() for quota in quotas.values() if quota.changed]
+    if changed_usage or added_openings:
+        statements().write(changed_usage, added_openings)
+    return ended_charges

@@ -1,4 +1,4 @@
-"""Level of each resource (percent, near, over, blocked); QuotaUsagePoints over time."""
+"""Level of a quota's resources (percent, near, over, blocked); QuotaUsagePoints over time."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ def levels_of(quota: Quota, used: Mapping[str, Any]) -> list[Level]:
     levels = []
     for name, hard in quota.hard.items():
         if name in quota.used:
-            text = used.get(name)
-            amount = ZERO if text is None else Quantity.parse_json(text)
-            state = _percent_and_look(amount.nano, hard.nano)
-            levels.append(Level(quota.name, name, amount, hard, *state))
+            used_text = used.get(name)
+            used_amount = ZERO if used_text is None else Quantity.parse_json(used_text)
+            percent_and_look = _percent_and_look(used_amount.nano, hard.nano)
+            levels.append(Level(quota.name, name, used_amount, hard, *percent_and_look))
     return levels
 
 
@@ -95,12 +95,12 @@ def counts_class(quota: Quota, priority: str) -> bool:
 # Boards test every class against every quota, whose scopes are mostly the same.
 @lru_cache(maxsize=4096)
 def _pod_matches(requirements: tuple[ScopeSelectorRequirement, ...], priority: str) -> bool:
-    spec: dict[str, Any] = {"containers": []}
+    pod_spec: dict[str, Any] = {"containers": []}
     if priority:
-        spec["priorityClassName"] = priority
+        pod_spec["priorityClassName"] = priority
     try:
-        test = scope_test(_PODS, {"kind": "Pod", "metadata": {}, "spec": spec})
-        return len(matching_scopes(test, requirements)) == len(requirements)
+        pod_test = scope_test(_PODS, {"kind": "Pod", "metadata": {}, "spec": pod_spec})
+        return len(matching_scopes(pod_test, requirements)) == len(requirements)
     except ScopeError:
         return False
 
@@ -108,10 +108,10 @@ def _pod_matches(requirements: tuple[ScopeSelectorRequirement, ...], priority: s
 def classes_named(quota: Quota) -> set[str]:
     """The priority classes that a quota's scopes name."""
     return {
-        value
-        for each in scope_requirements(quota)
-        if each.scope_name == PRIORITY
-        for value in each.values
+        priority_class
+        for requirement in scope_requirements(quota)
+        if requirement.scope_name == PRIORITY
+        for priority_class in requirement.values
     }
 
 
@@ -128,20 +128,20 @@ _BATCH: Final = 500
 def take_points(now: dt.datetime) -> int:
     """Add a point for each quota whose used amounts have changed; returns how many."""
     seconds = now.timestamp()
-    taken = dt.datetime.fromtimestamp(seconds - seconds % STEP.total_seconds(), dt.UTC)
-    if QuotaUsagePoint.objects.filter(taken__gte=taken).exists():
+    point_taken = dt.datetime.fromtimestamp(seconds - seconds % STEP.total_seconds(), dt.UTC)
+    if QuotaUsagePoint.objects.filter(taken__gte=point_taken).exists():
         return 0
-    recent = QuotaUsagePoint.objects.filter(taken__gt=taken - REPEATED).order_by("taken")
-    known = dict(recent.values_list("quota_uid", "used"))  # the newest of each comes last
-    rows = QuotaUsage.objects.order_by().values_list("cluster_id", "quota_uid", "used")
-    fresh = [
-        QuotaUsagePoint(cluster_id=cluster, quota_uid=uid, taken=taken, used=used)
-        for cluster, uid, used in rows
-        if known.get(uid) != used
+    recent = QuotaUsagePoint.objects.filter(taken__gt=point_taken - REPEATED).order_by("taken")
+    last_used = dict(recent.values_list("quota_uid", "used"))  # the newest of each comes last
+    usage_rows = QuotaUsage.objects.order_by().values_list("cluster_id", "quota_uid", "used")
+    new_points = [
+        QuotaUsagePoint(cluster_id=cluster, quota_uid=uid, taken=point_taken, used=used)
+        for cluster, uid, used in usage_rows
+        if last_used.get(uid) != used
     ]
     # Two workers may run at the same time: the points of the first stay.
-    QuotaUsagePoint.objects.bulk_create(fresh, batch_size=_BATCH, ignore_conflicts=True)
-    return len(fresh)
+    QuotaUsagePoint.objects.bulk_create(new_points, batch_size=_BATCH, ignore_conflicts=True)
+    return len(new_points)
 
 
 def forget_points(now: dt.datetime) -> int:
@@ -153,17 +153,17 @@ def points_of(
     cluster_id: int, quotas: Collection[Quota], *, since: dt.datetime
 ) -> Mapping[str, Sequence[Point]]:
     """The points of some quotas of one namespace, by quota name, oldest first; two queries."""
-    places = {each.namespace for each in quotas}
-    stored = ResourceQuota.objects.filter(
+    namespaces = {quota.namespace for quota in quotas}
+    stored_quotas = ResourceQuota.objects.filter(
         namespace__cluster=cluster_id,
-        namespace__name__in=places,
-        name__in=[each.name for each in quotas],
+        namespace__name__in=namespaces,
+        name__in=[quota.name for quota in quotas],
     )
-    names = dict(stored.values_list("uid", "name"))
-    rows = QuotaUsagePoint.objects.filter(
-        cluster=cluster_id, quota_uid__in=list(names), taken__gte=since
+    name_of_uid = dict(stored_quotas.values_list("uid", "name"))
+    point_rows = QuotaUsagePoint.objects.filter(
+        cluster=cluster_id, quota_uid__in=list(name_of_uid), taken__gte=since
     ).order_by("taken")
     points: dict[str, list[Point]] = defaultdict(list)
-    for uid, taken, used in rows.values_list("quota_uid", "taken", "used"):
-        points[names[uid]].append((taken, used))
+    for uid, taken, used in point_rows.values_list("quota_uid", "taken", "used"):
+        points[name_of_uid[uid]].append((taken, used))
     return points

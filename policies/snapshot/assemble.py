@@ -1,4 +1,4 @@
-"""PolicySets of namespaces from decoded rows, quota keys, authority, limitedResources."""
+"""``assemble`` each namespace's contents and PolicySet from batches of policy rows, decoded."""
 
 from __future__ import annotations
 
@@ -42,100 +42,100 @@ class _NamespaceContents:
 
 
 def assemble(
-    batches: Iterable[Policies], clusters: Mapping[int, ClusterContext]
+    row_batches: Iterable[Policies], clusters: Mapping[int, ClusterContext]
 ) -> dict[int, dict[str, NamespacePolicies]]:
     """The policies of each namespace that has any, by cluster id and namespace."""
-    result: dict[int, dict[str, NamespacePolicies]] = {pk: {} for pk in clusters}
+    namespaces_of_cluster: dict[int, dict[str, NamespacePolicies]] = {pk: {} for pk in clusters}
     decoder = Decoder()
-    for batch in batches:
-        for namespace_id, contents in _contents_by_namespace(batch, decoder).items():
-            place = batch.places[namespace_id]
-            now = clusters[place.cluster_id]
+    for row_batch in row_batches:
+        for namespace_id, contents in _contents_by_namespace(row_batch, decoder).items():
+            namespace_row = row_batch.places[namespace_id]
+            context = clusters[namespace_row.cluster_id]
             policy_set = PolicySet(
-                cluster=now.cluster,
-                namespace=place.name,
+                cluster=context.cluster,
+                namespace=namespace_row.name,
                 limit_ranges=_by_name(contents.limit_ranges),
                 metadata_policies=_by_name(contents.metadata_policies),
                 resource_quotas=_by_name(contents.resource_quotas),
-                limited_resources=now.limited_resources,
-                authority=authority_of(now.authority, is_native=contents.is_native),
+                limited_resources=context.limited_resources,
+                authority=authority_of(context.authority, is_native=contents.is_native),
             )
-            result[place.cluster_id][place.name] = NamespacePolicies(
+            namespaces_of_cluster[namespace_row.cluster_id][namespace_row.name] = NamespacePolicies(
                 policy_set=policy_set,
                 is_native=contents.is_native,
                 quota_keys=contents.quota_keys,
                 problem=contents.problem,
             )
-    return result
+    return namespaces_of_cluster
 
 
 def as_of(
-    namespaces: Mapping[str, NamespacePolicies], now: ClusterContext
+    namespaces: Mapping[str, NamespacePolicies], context: ClusterContext
 ) -> Mapping[str, NamespacePolicies]:
     """Update known namespaces to their cluster's present limited resources and authority.
 
     Returns the same namespaces where neither changed.
     """
     changed = {}
-    for name, known in namespaces.items():
-        authority = authority_of(now.authority, is_native=known.is_native)
-        policy_set, limited = known.policy_set, now.limited_resources
+    for namespace, namespace_policies in namespaces.items():
+        authority = authority_of(context.authority, is_native=namespace_policies.is_native)
+        policy_set, limited = namespace_policies.policy_set, context.limited_resources
         if policy_set.authority is not authority or policy_set.limited_resources != limited:
             policy_set = replace(policy_set, authority=authority, limited_resources=limited)
-            changed[name] = replace(known, policy_set=policy_set)
+            changed[namespace] = replace(namespace_policies, policy_set=policy_set)
     return {**namespaces, **changed} if changed else namespaces
 
 
-def _contents_by_namespace(batch: Policies, decoder: Decoder) -> dict[int, _NamespaceContents]:
+def _contents_by_namespace(row_batch: Policies, decoder: Decoder) -> dict[int, _NamespaceContents]:
     """Decode all policies; an undecodable one makes only its own namespace unreadable."""
-    contents: dict[int, _NamespaceContents] = defaultdict(_NamespaceContents)
-    for row, names, place in _named_rows(batch.limit_ranges, batch, contents):
+    by_id: dict[int, _NamespaceContents] = defaultdict(_NamespaceContents)
+    for policy_row, names, contents in _named_rows(row_batch.limit_ranges, row_batch, by_id):
         try:
-            policy = decoder.limit_range(names, batch.items.get(row[0], ()))
-            place.limit_ranges.append(policy)
-            place.is_native &= counts_as_native(names.enforcement, is_native=row[5])
+            limit_range = decoder.limit_range(names, row_batch.items.get(policy_row[0], ()))
+            contents.limit_ranges.append(limit_range)
+            contents.is_native &= counts_as_native(names.enforcement, is_native=policy_row[5])
         except ValueError as error:
-            place.note(names, error)
-    for row, names, place in _named_rows(batch.metadata_policies, batch, contents):
-        ratchet, strict = row[5:]
-        rules = batch.rules.get(row[0], ())
+            contents.note(names, error)
+    for policy_row, names, contents in _named_rows(row_batch.metadata_policies, row_batch, by_id):
+        ratchet, strict = policy_row[5:]
+        rules = row_batch.rules.get(policy_row[0], ())
         try:
             rejects = decoder.metadata_policy(names, rules, ratchet=ratchet, strict=strict)
             # No ``is_native``: metadata policies are always the portal's.
-            place.metadata_policies.append(rejects)
+            contents.metadata_policies.append(rejects)
         except ValueError as error:
-            place.note(names, error)
-    for row, names, place in _named_rows(batch.resource_quotas, batch, contents):
+            contents.note(names, error)
+    for policy_row, names, contents in _named_rows(row_batch.resource_quotas, row_batch, by_id):
         try:
-            place.resource_quotas.append(_decoded_quota(decoder, batch, names, row))
-            place.quota_keys[names.name] = QuotaKey(row[0], as_uuid(row[5]))
-            place.is_native &= counts_as_native(names.enforcement, is_native=row[6])
+            contents.resource_quotas.append(_decoded_quota(decoder, row_batch, names, policy_row))
+            contents.quota_keys[names.name] = QuotaKey(policy_row[0], as_uuid(policy_row[5]))
+            contents.is_native &= counts_as_native(names.enforcement, is_native=policy_row[6])
         except ValueError as error:
-            place.note(names, error)
-    return contents
+            contents.note(names, error)
+    return by_id
 
 
 def _named_rows(
-    rows: list[Row], batch: Policies, contents: Mapping[int, _NamespaceContents]
+    policy_rows: list[Row], row_batch: Policies, by_id: Mapping[int, _NamespaceContents]
 ) -> Iterator[tuple[Row, Names, _NamespaceContents]]:
-    for row in rows:
-        _, namespace_id, name, enforcement, revision, *_ = row
-        namespace = batch.places[namespace_id].name
-        yield row, Names(namespace, name, enforcement, revision), contents[namespace_id]
+    for policy_row in policy_rows:
+        _, namespace_id, name, enforcement, revision, *_ = policy_row
+        namespace = row_batch.places[namespace_id].name
+        yield policy_row, Names(namespace, name, enforcement, revision), by_id[namespace_id]
 
 
 def _decoded_quota(decoder: Decoder, batch: Policies, names: Names, row: Row) -> ResourceQuota:
-    pk, *_, uncounted, scopes, has_selector = row
-    expressions = batch.expressions.get(pk)
+    quota_id, *_, uncounted, scopes, has_selector = row
+    expressions = batch.expressions.get(quota_id)
     quota = decoder.resource_quota(
         names,
-        batch.hard.get(pk, ()),
+        batch.hard.get(quota_id, ()),
         scopes=scopes,
         expressions=expressions or (() if has_selector else None),
     )
     return known_only(quota, uncounted)
 
 
-def _by_name(policies: list[Any]) -> tuple[Any, ...]:
+def _by_name(named_policies: list[Any]) -> tuple[Any, ...]:
     # By the bytes of their names: databases do not agree on the order of texts.
-    return tuple(sorted(policies, key=lambda policy: policy.name.encode()))
+    return tuple(sorted(named_policies, key=lambda policy: policy.name.encode()))

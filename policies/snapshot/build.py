@@ -1,4 +1,4 @@
-"""``advance`` to the next Snapshot: heads compared by revision, changed namespaces read.
+"""``advance`` the Snapshot: heads behind compared by revision, changed namespaces read again.
 
 Each cluster's revision is read before its policies and again afterwards. If policies were written
 in between, the revisions since then name their namespaces, and these are read once more.
@@ -28,30 +28,30 @@ MANY: Final = 500
 """With more changes than this the whole cluster is read."""
 
 
-def advance(known: Snapshot) -> Snapshot:
+def advance(known_snapshot: Snapshot) -> Snapshot:
     """A snapshot of all that was committed before this call.
 
     Must not run inside a transaction that writes policies: it might still be rolled back.
     """
     heads = read_heads()
-    current = {head.name: known.clusters.get(head.name) for head in heads}
-    done = {
+    known_clusters = {head.name: known_snapshot.clusters.get(head.name) for head in heads}
+    fresh = {
         head.name: cluster
         for head in heads
-        if (cluster := current[head.name]) is not None and _is_at_revision(cluster, head)
+        if (cluster := known_clusters[head.name]) is not None and _is_at_revision(cluster, head)
     }
-    if len(done) == len(heads) == len(known.clusters):
-        return known
-    drafts = {name: cluster for name, cluster in current.items() if cluster is not None}
-    waiting = [head for head in heads if head.name not in done]
+    if len(fresh) == len(heads) == len(known_snapshot.clusters):
+        return known_snapshot
+    built = {name: cluster for name, cluster in known_clusters.items() if cluster is not None}
+    behind = [head for head in heads if head.name not in fresh]
     # A cluster is done once its revision is the same before and after its policies were read.
-    while waiting:
-        drafts |= _read_clusters(waiting, drafts)
-        now = {head.name: head for head in read_heads()}
-        waiting = [now[head.name] for head in waiting if head.name in now]
-        done |= {h.name: drafts[h.name] for h in waiting if _is_at_revision(drafts[h.name], h)}
-        waiting = [head for head in waiting if head.name not in done]
-    return Snapshot(dict(sorted(done.items())))
+    while behind:
+        built |= _read_clusters(behind, built)
+        heads_now = {head.name: head for head in read_heads()}
+        behind = [heads_now[head.name] for head in behind if head.name in heads_now]
+        fresh |= {h.name: built[h.name] for h in behind if _is_at_revision(built[h.name], h)}
+        behind = [head for head in behind if head.name not in fresh]
+    return Snapshot(dict(sorted(fresh.items())))
 
 
 def _is_at_revision(cluster: ClusterPolicies, head: Head) -> bool:
@@ -59,47 +59,47 @@ def _is_at_revision(cluster: ClusterPolicies, head: Head) -> bool:
 
 
 def _read_clusters(
-    heads: Iterable[Head], known: Mapping[str, ClusterPolicies]
+    heads: Iterable[Head], known_clusters: Mapping[str, ClusterPolicies]
 ) -> dict[str, ClusterPolicies]:
     """Read these clusters as of their heads or later."""
-    whole: list[Head] = []
-    drafts: dict[str, ClusterPolicies] = {}
+    whole_heads: list[Head] = []
+    built: dict[str, ClusterPolicies] = {}
     for head in heads:
-        names = _changed_namespaces(known.get(head.name), head)
-        if names is None:
-            whole.append(head)
+        changed = _changed_namespaces(known_clusters.get(head.name), head)
+        if changed is None:
+            whole_heads.append(head)
         else:
-            namespaces = known[head.name].namespaces.items()
-            kept = {name: found for name, found in namespaces if name not in names}
-            drafts |= _compiled_clusters([head], names, kept)
-    return drafts | _compiled_clusters(whole, None, {}) if whole else drafts
+            namespaces = known_clusters[head.name].namespaces.items()
+            kept = {name: policies for name, policies in namespaces if name not in changed}
+            built |= _compiled_clusters([head], changed, kept)
+    return built | _compiled_clusters(whole_heads, None, {}) if whole_heads else built
 
 
-def _changed_namespaces(known: ClusterPolicies | None, head: Head) -> set[str] | None:
+def _changed_namespaces(known_cluster: ClusterPolicies | None, head: Head) -> set[str] | None:
     """The namespaces to read again; None where they are unknown, or too many."""
     # Another uid under this name: the cluster was deleted and created again.
-    if known is None or known.uid != head.uid or known.id != head.id:
+    if known_cluster is None or known_cluster.uid != head.uid or known_cluster.id != head.id:
         return None
-    if not 0 <= head.revision - known.revision <= MANY:
+    if not 0 <= head.revision - known_cluster.revision <= MANY:
         return None
-    changes = changes_since(head.name, known.revision)
-    counted = {revision for revision, _ in changes}
+    changes = changes_since(head.name, known_cluster.revision)
+    recorded_numbers = {revision for revision, _ in changes}
     # What a number without a revision has changed is unknown.
-    if not counted.issuperset(range(known.revision + 1, head.revision + 1)):
+    if not recorded_numbers.issuperset(range(known_cluster.revision + 1, head.revision + 1)):
         return None
-    names = {namespace for _, namespace in changes} - {""}
-    return names if len(names) <= MANY else None
+    changed_names = {namespace for _, namespace in changes} - {""}
+    return changed_names if len(changed_names) <= MANY else None
 
 
 def _compiled_clusters(
-    heads: Collection[Head], names: set[str] | None, kept: Mapping[str, NamespacePolicies]
+    heads: Collection[Head], changed: set[str] | None, kept: Mapping[str, NamespacePolicies]
 ) -> dict[str, ClusterPolicies]:
     """Compile the namespaces of these names, or all, and add the kept ones."""
-    ids = [head.id for head in heads]
-    credentials = read_credentials(ids)
-    limited = limited_resources_of(ids)
+    cluster_ids = [head.id for head in heads]
+    credentials = read_credentials(cluster_ids)
+    limited = limited_resources_of(cluster_ids)
     now = {head.id: ClusterContext(head.name, limited[head.id], head.authority) for head in heads}
-    assembled = assemble(read_policies(read_places(ids, names)), now)
+    assembled = assemble(read_policies(read_places(cluster_ids, changed)), now)
     return {
         head.name: ClusterPolicies(
             id=head.id,

@@ -1,4 +1,4 @@
-"""Decoder: column tuples to LimitRange, MetadataPolicy, ResourceQuota, remembered by content.
+"""Decoder of texts and JSON columns to specs, items, rules and limits, equal ones made ``once``.
 
 Columns come as the driver gives them: quantities and JSON as text. The engine's own decoders read
 them; this module only puts each decoded amount where the manifest would have it.
@@ -67,17 +67,17 @@ class _Memory:
         self._young: dict[Hashable, Any] = {}
         self._old: dict[Hashable, Any] = {}
 
-    def once(self, key: Hashable, make: Callable[..., V], *arguments: Any) -> V:
+    def once(self, content: Hashable, make: Callable[..., V], *arguments: Any) -> V:
         """The result for a key, made of the arguments if it is new."""
-        found: V | None = self._young.get(key)
-        if found is None:
-            found = self._old.get(key)
-            if found is None:
-                found = make(*arguments)
+        remembered: V | None = self._young.get(content)
+        if remembered is None:
+            remembered = self._old.get(content)
+            if remembered is None:
+                remembered = make(*arguments)
             if len(self._young) >= REMEMBERED:
                 self._old, self._young = self._young, {}
-            self._young[key] = found
-        return found
+            self._young[content] = remembered
+        return remembered
 
 
 class Decoder:
@@ -91,25 +91,25 @@ class Decoder:
 
     def limit_range(self, names: Names, rows: Sequence[Row]) -> LimitRange:
         """Rows in order: position, type, resource, and the amounts in the order of ``MAPS``."""
-        key = ("LimitRange", *rows)
-        return names.give(self._specs.once(key, self._limit_range, rows))
+        content = ("LimitRange", *rows)
+        return names.give(self._specs.once(content, self._limit_range, rows))
 
     def _limit_range(self, rows: Sequence[Row]) -> LimitRange:
-        items: dict[int, list[Row]] = {}
-        for row in rows:
-            items.setdefault(row[0], []).append(row[1:])
-        decoded = (self._parts.once(tuple(item), self._item, item) for item in items.values())
+        item_rows: dict[int, list[Row]] = {}
+        for limit_row in rows:
+            item_rows.setdefault(limit_row[0], []).append(limit_row[1:])
+        decoded = (self._parts.once(tuple(item), self._item, item) for item in item_rows.values())
         return LimitRange(name="", items=tuple(decoded))
 
     def _item(self, rows: Sequence[Row]) -> LimitRangeItem:
         """Put each amount into its map; the engine then derives the defaults."""
-        maps: dict[str, dict[str, Quantity]] = {column: {} for column in MAPS.values()}
+        amount_maps: dict[str, dict[str, Quantity]] = {column: {} for column in MAPS.values()}
         for _, resource, *texts in rows:
-            for amounts, text in zip(maps.values(), texts, strict=True):
+            for amounts, text in zip(amount_maps.values(), texts, strict=True):
                 if text is not None:
                     amounts[intern(resource)] = self._amounts.once(text, _stored_amount, text)
-        item = default_item(LimitRangeItem(type=intern(rows[0][0]), **maps))
-        shared = {name: self._shared(getattr(item, name)) for name in maps}
+        item = default_item(LimitRangeItem(type=intern(rows[0][0]), **amount_maps))
+        shared = {name: self._shared(getattr(item, name)) for name in amount_maps}
         return LimitRangeItem(type=item.type, **shared)
 
     def metadata_policy(
@@ -117,12 +117,12 @@ class Decoder:
     ) -> MetadataPolicy:
         """Rows in order: both selectors, reject, updated labels and annotations."""
         flags = (bool(ratchet), bool(strict))
-        key = ("MetadataPolicy", flags, *rows)
-        return names.give(self._specs.once(key, self._metadata_policy, rows, flags))
+        content = ("MetadataPolicy", flags, *rows)
+        return names.give(self._specs.once(content, self._metadata_policy, rows, flags))
 
     def _metadata_policy(self, rows: Sequence[Row], flags: tuple[bool, bool]) -> MetadataPolicy:
         ratchet, strict = flags
-        rules = tuple(self._parts.once(row, _decoded_rule, row) for row in rows)
+        rules = tuple(self._parts.once(rule_row, _decoded_rule, rule_row) for rule_row in rows)
         return MetadataPolicy(name="", rules=rules, ratchet=ratchet, strict=strict)
 
     def resource_quota(
@@ -133,27 +133,27 @@ class Decoder:
         No expressions are an empty selector, None is no selector.
         """
         scoped = (scopes, None if expressions is None else tuple(expressions))
-        key = ("ResourceQuota", scoped, *hard)
-        return names.give(self._specs.once(key, self._resource_quota, hard, scoped))
+        content = ("ResourceQuota", scoped, *hard)
+        return names.give(self._specs.once(content, self._resource_quota, hard, scoped))
 
     def _resource_quota(self, hard: Sequence[Row], scoped: Row) -> ResourceQuota:
         """Put the limits, each decoded alone, into a quota of these scopes."""
         # Decoded one by one, quotas with different sets of limits share the values.
-        entries = [self._parts.once(row, _hard_limit, *row) for row in hard]
+        entries = [self._parts.once(hard_row, _hard_limit, *hard_row) for hard_row in hard]
         spec_hard, enforced, used = (
             self._shared({name: amount for entry in entries for name, amount in entry[i].items()})
             for i in range(3)
         )
-        empty = self._parts.once(scoped, _quota_with_scopes, *scoped)
-        return replace(empty, spec_hard=spec_hard, hard=enforced, used=used)
+        quota_of_scopes = self._parts.once(scoped, _quota_with_scopes, *scoped)
+        return replace(quota_of_scopes, spec_hard=spec_hard, hard=enforced, used=used)
 
     def _shared(self, amounts: Mapping[str, Quantity]) -> ResourceList:
         """One shared map for the same names and amounts.
 
         The key has the identity of each amount: 1Gi equals 1024Mi, but is shown differently.
         """
-        key = tuple([(name, id(amount)) for name, amount in amounts.items()])
-        return self._lists.once(key, dict, amounts)
+        amount_identities = tuple([(name, id(amount)) for name, amount in amounts.items()])
+        return self._lists.once(amount_identities, dict, amounts)
 
 
 def known_only(quota: ResourceQuota, uncounted: str) -> ResourceQuota:
@@ -161,8 +161,8 @@ def known_only(quota: ResourceQuota, uncounted: str) -> ResourceQuota:
     # Compared as text: parsing this column of every quota would take longer.
     if uncounted == "[]":
         return quota
-    waiting = set(_json_column(uncounted))
-    used = {name: amount for name, amount in quota.used.items() if name not in waiting}
+    uncounted_names = set(_json_column(uncounted))
+    used = {name: amount for name, amount in quota.used.items() if name not in uncounted_names}
     return replace(quota, used=used)
 
 
@@ -180,25 +180,25 @@ def _hard_limit(resource: str, amount: str) -> tuple[ResourceList, ResourceList,
 def _quota_with_scopes(scopes: str, expressions: Sequence[Row] | None) -> ResourceQuota:
     spec: dict[str, Any] = {"scopes": _json_column(scopes)}
     if expressions is not None:
-        entries = [
+        match_expressions = [
             {"scopeName": name, "operator": operator, "values": _json_column(values)}
             for name, operator, values in expressions
         ]
-        spec["scopeSelector"] = {"matchExpressions": entries}
+        spec["scopeSelector"] = {"matchExpressions": match_expressions}
     return decode_resource_quota({"spec": spec})
 
 
-def _decoded_rule(row: Row) -> MetadataPolicyRule:
-    labels, annotations, reject, *updates = row
+def _decoded_rule(rule_row: Row) -> MetadataPolicyRule:
+    labels, annotations, reject, *updates = rule_row
     selectors = zip(SELECTORS, (_json_column(labels), _json_column(annotations)), strict=True)
-    rule = {
+    rule_manifest = {
         "policyPredicate": {name: value for name, value in selectors if value is not None},
         "policyAction": {
             "reject": bool(reject),
             **{name: _json_column(text) for name, text in zip(UPDATES, updates, strict=True)},
         },
     }
-    return decode_metadata_policy({"spec": {"rules": [rule]}}).rules[0]
+    return decode_metadata_policy({"spec": {"rules": [rule_manifest]}}).rules[0]
 
 
 def _json_column(text: str | None) -> Any:

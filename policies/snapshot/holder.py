@@ -1,4 +1,4 @@
-"""The process's current Snapshot, its Refresher thread, LISTEN notices, garbage collector frozen.
+"""The Snapshot that a process holds, its Refresher thread, LISTEN notices, frozen collector.
 
 The thread refreshes after the database's notifications, else each second. Correctness does not
 depend on it: decisions compare revisions when they commit, and the thread only makes them equal.
@@ -33,23 +33,23 @@ class _Holder:
 
     def __init__(self) -> None:
         self.snapshot: Snapshot | None = None
-        self._running = threading.Lock()
-        self._begun = 0
-        self._done = 0
+        self._refresh_lock = threading.Lock()
+        self._refreshes_begun = 0
+        self._refreshes_done = 0
 
     def refresh(self) -> Snapshot:
         """Read the database, unless a refresh that began after this call has done so already."""
         # The running refresh may have read before our caller's commit: only a later one will do.
-        wanted = self._begun + 1
-        with self._running:
+        wanted_refresh = self._refreshes_begun + 1
+        with self._refresh_lock:
             known = self.snapshot
-            if known is not None and self._done >= wanted:
+            if known is not None and self._refreshes_done >= wanted_refresh:
                 return known
-            self._begun += 1
-            number = self._begun
+            self._refreshes_begun += 1
+            refresh_number = self._refreshes_begun
             with _collector_at_rest():
                 fresh = advance(known or Snapshot())
-            self.snapshot, self._done = fresh, number
+            self.snapshot, self._refreshes_done = fresh, refresh_number
         if (
             fresh is not known
             and _namespace_count(fresh) - _namespace_count(known or Snapshot()) >= FREEZE_FROM
@@ -127,8 +127,8 @@ class Refresher(threading.Thread):
         """Refresh until ``end`` is called; without a database the last snapshot stays in use."""
         while not self._ended.is_set():
             try:
-                with _notices() as wait:
-                    self._keep_fresh(wait or self._ended.wait)
+                with _notices() as wait_for_notice:
+                    self._keep_fresh(wait_for_notice or self._ended.wait)
             except Error as error:
                 if not self._failures:
                     logger.warning(
@@ -136,10 +136,10 @@ class Refresher(threading.Thread):
                     )
                 self._failures += 1
                 # Exponential backoff.
-                pause = min(LONGEST_PAUSE_SECONDS, 0.25 * 2 ** min(self._failures, 10))
-                self._ended.wait(pause)
+                pause_seconds = min(LONGEST_PAUSE_SECONDS, 0.25 * 2 ** min(self._failures, 10))
+                self._ended.wait(pause_seconds)
 
-    def _keep_fresh(self, wait: Callable[[float], object]) -> None:
+    def _keep_fresh(self, wait_for_notice: Callable[[float], object]) -> None:
         while not self._ended.is_set():
             try:
                 self._refresh()
@@ -149,7 +149,7 @@ class Refresher(threading.Thread):
             if self._failures:
                 logger.info("policies are refreshed again")
             self._failures = 0
-            wait(POLL_SECONDS)
+            wait_for_notice(POLL_SECONDS)
 
 
 @contextmanager
@@ -166,12 +166,12 @@ def _notices() -> Iterator[Callable[[float], object] | None]:
     try:
         with psycopg.connect(**driver_parameters(), autocommit=True) as listening:
             listening.execute(f"LISTEN {CHANNEL}")
-            socket = select.poll()
-            socket.register(listening.fileno(), select.POLLIN)
+            notice_socket = select.poll()
+            notice_socket.register(listening.fileno(), select.POLLIN)
 
             def wait(seconds: float) -> None:
                 # The driver's own wait wakes up ten times a second.
-                if socket.poll(seconds * 1000):
+                if notice_socket.poll(seconds * 1000):
                     list(listening.notifies(timeout=0))
 
             yield wait
@@ -179,14 +179,14 @@ def _notices() -> Iterator[Callable[[float], object] | None]:
         raise Error(str(error)) from error
 
 
-_lock = threading.Lock()
+_refresher_lock = threading.Lock()
 _refresher: Refresher | None = None
 
 
 def start() -> None:
     """Start the thread; once is enough."""
     global _refresher  # noqa: PLW0603 - the one thread of the process
-    with _lock:
+    with _refresher_lock:
         if _refresher is None or not _refresher.is_alive():
             _refresher = Refresher()
             _refresher.start()
@@ -195,8 +195,8 @@ def start() -> None:
 def stop() -> None:
     """End the thread, and wait for it."""
     global _refresher
-    with _lock:
-        ending, _refresher = _refresher, None
-    if ending is not None:
-        ending.end()
-        ending.join(timeout=STOP_SECONDS)
+    with _refresher_lock:
+        ending_refresher, _refresher = _refresher, None
+    if ending_refresher is not None:
+        ending_refresher.end()
+        ending_refresher.join(timeout=STOP_SECONDS)

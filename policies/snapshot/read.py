@@ -1,4 +1,4 @@
-"""SQL that reads heads, namespaces, policy rows and credentials as tuples, in batches; no models.
+"""SQL that reads heads, namespaces, child rows, credentials as tuples by id; without models.
 
 A reader may see some tables before and others after a commit. Its result is consistent only if the
 cluster's revision is the same before and after, which ``build`` checks.
@@ -115,13 +115,13 @@ def read_places(clusters: Collection[int], names: Collection[str] | None) -> lis
 def read_policies(places: Sequence[NamespaceRow]) -> Iterator[Policies]:
     """Read all policies of namespaces, ``AT_ONCE`` at a time: whole tables need much memory."""
     for first in range(0, len(places), AT_ONCE):
-        batch = {place.id: place for place in places[first : first + AT_ONCE]}
+        namespace_rows = {place.id: place for place in places[first : first + AT_ONCE]}
         limit_ranges, metadata_policies, quotas = (
-            _rows_among(model, "namespace_id", batch, (*_POLICY_COLUMNS, *more))
-            for model, more in _KINDS
+            _rows_among(model, "namespace_id", namespace_rows, (*_POLICY_COLUMNS, *kind_columns))
+            for model, kind_columns in _KINDS
         )
         yield Policies(
-            places=batch,
+            places=namespace_rows,
             limit_ranges=limit_ranges,
             items=_child_rows(LimitRangeRow, limit_ranges, _ITEMS, ("position", "id")),
             metadata_policies=metadata_policies,
@@ -150,30 +150,30 @@ def _child_rows(
     model: type[Model], policies: Sequence[Row], columns: tuple[str, ...], order: tuple[str, ...]
 ) -> dict[int, list[Row]]:
     """Read the rows of these policies; the first column is the policy's id."""
-    owner = columns[0]
-    grouped: dict[int, list[Row]] = {}
-    for row in _rows_among(model, owner, [policy[0] for policy in policies], columns, order):
-        grouped.setdefault(row[0], []).append(row[1:])
-    return grouped
+    owner_id = columns[0]
+    rows_of_policy: dict[int, list[Row]] = {}
+    for child in _rows_among(model, owner_id, [policy[0] for policy in policies], columns, order):
+        rows_of_policy.setdefault(child[0], []).append(child[1:])
+    return rows_of_policy
 
 
 def _rows_among(
     model: type[Model],
-    key: str,
+    id_column: str,
     ids: Iterable[int],
     columns: tuple[str, ...],
     order: tuple[str, ...] = (),
 ) -> list[Row]:
     """Read by many ids as one parameter: Django would check and adapt each of them."""
-    quote, known = connection.ops.quote_name, list(ids)
-    chosen, sorting = (", ".join(map(quote, names)) for names in (columns, (key, *order)))
+    quote, wanted_ids = connection.ops.quote_name, list(ids)
+    chosen, sorting = (", ".join(map(quote, names)) for names in (columns, (id_column, *order)))
     is_postgresql = connection.vendor == "postgresql"
     among = "= ANY(%s::bigint[])" if is_postgresql else "IN (SELECT value FROM json_each(%s))"
     table = quote(model._meta.db_table)  # noqa: SLF001 - Django's own API
-    sql = f"SELECT {chosen} FROM {table} WHERE {quote(key)} {among} ORDER BY {sorting}"  # noqa: S608 - our own names
+    sql = f"SELECT {chosen} FROM {table} WHERE {quote(id_column)} {among} ORDER BY {sorting}"  # noqa: S608 - our own names
     # One text: drivers adapt the numbers of a list one by one.
     opening, closing = "{}" if is_postgresql else "[]"
-    return _run_sql(sql, (f"{opening}{','.join(map(str, known))}{closing}",))
+    return _run_sql(sql, (f"{opening}{','.join(map(str, wanted_ids))}{closing}",))
 
 
 def _fetch_rows(queryset: QuerySet[Any], *columns: str) -> list[Row]:
@@ -185,5 +185,5 @@ def _run_sql(sql: str, parameters: tuple[Any, ...]) -> list[Row]:
     """Columns as the driver gives them: the decoder parses equal texts once."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        rows: list[Row] = cursor.fetchall()
-    return rows
+        tuples: list[Row] = cursor.fetchall()
+    return tuples

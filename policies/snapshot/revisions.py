@@ -1,4 +1,4 @@
-"""Policy revision of clusters: row share-locked while deciding, gate, NOTIFY channel."""
+"""The policy revision of clusters: share lock while deciding, REVISION_GATE, NOTIFY channel."""
 
 from __future__ import annotations
 

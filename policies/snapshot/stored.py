@@ -1,4 +1,4 @@
-"""PolicySets of few namespaces straight from model instances: ``load``, ``load_quotas``."""
+"""PolicySets of few namespaces from stored models: ``load``, ``load_quotas``, ``has_cluster``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def load_many(cluster: str, namespaces: Collection[str]) -> dict[str, PolicySet]
     entries = StoredLimitedResource.objects.filter(cluster__name=cluster).order_by("position")
     limited = tuple(_decode_limited(entry) for entry in entries)
     setting = _authority_setting(
-        cluster, [each for found in (ranges, quotas) for each in found.values()]
+        cluster, [each for by_namespace in (ranges, quotas) for each in by_namespace.values()]
     )
     return {
         name: PolicySet(
@@ -77,9 +77,9 @@ def load_many(cluster: str, namespaces: Collection[str]) -> dict[str, PolicySet]
     }
 
 
-def _authority_setting(cluster: str, found: Collection[Sequence[PolicyObject]]) -> Authority:
+def _authority_setting(cluster: str, stored: Collection[Sequence[PolicyObject]]) -> Authority:
     """The cluster's authority; read with a query only if no policy has joined its cluster."""
-    for policies in found:
+    for policies in stored:
         for policy in policies:
             return Authority(policy.owner.authority)
     authority = Cluster.objects.filter(name=cluster).values_list("authority", flat=True).first()
@@ -102,14 +102,14 @@ def _by_namespace(
     queryset: QuerySet[T], cluster: str, namespaces: Collection[str]
 ) -> dict[str, list[T]]:
     """Fetch policies with their rows, in byte order of names, which databases do not agree on."""
-    rows = (
+    stored_policies = (
         queryset.filter(namespace__name__in=namespaces, namespace__cluster__name=cluster)
         .select_related("namespace__cluster")
         .prefetch_related(*queryset.model.row_sets)
         .order_by()
     )
     by_namespace: dict[str, list[T]] = {name: [] for name in namespaces}
-    for policy in sorted(rows, key=lambda policy: policy.name.encode()):
+    for policy in sorted(stored_policies, key=lambda policy: policy.name.encode()):
         by_namespace[policy.namespace_name].append(policy)
     return by_namespace
 
@@ -122,10 +122,10 @@ def _with_revision(policy: P, stored: PolicyObject) -> P:
 def limited_resources_of(clusters: Collection[int]) -> dict[int, tuple[LimitedResource, ...]]:
     """Read the limited resources by cluster id, each list in its order; one query."""
     entries = StoredLimitedResource.objects.filter(cluster__in=clusters).order_by("position")
-    limited: dict[int, tuple[LimitedResource, ...]] = dict.fromkeys(clusters, ())
+    limited_by_cluster: dict[int, tuple[LimitedResource, ...]] = dict.fromkeys(clusters, ())
     for entry in entries:
-        limited[entry.cluster_id] += (_decode_limited(entry),)
-    return limited
+        limited_by_cluster[entry.cluster_id] += (_decode_limited(entry),)
+    return limited_by_cluster
 
 
 def _decode_limited(entry: StoredLimitedResource) -> LimitedResource:

@@ -337,7 +337,7 @@ def test_those_who_wait_share_one_refresh() -> None:
         connection.close()
 
     threads = [threading.Thread(target=ask) for _ in range(6)]
-    keeper._running = lock = CountingLock()  # type: ignore[assignment]
+    keeper._refresh_lock = lock = CountingLock()  # type: ignore[assignment]
     with lock.lock:
         for thread in threads:
             thread.start()
@@ -345,7 +345,7 @@ def test_those_who_wait_share_one_refresh() -> None:
             threading.Event().wait(0.01)
     for thread in threads:
         thread.join()
-    assert keeper._begun == 1
+    assert keeper._refreshes_begun == 1
     assert all(each is found[0] for each in found)
 
 
