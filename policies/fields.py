@@ -41,14 +41,14 @@ class QuantityValue:
 
 def parse_quantity(value: object) -> QuantityValue:
     """Read the value of a form, manifest or program; raises ``ValidationError``."""
-    known = value if isinstance(value, QuantityValue) else QuantityValue(str(value))
+    quantity_value = value if isinstance(value, QuantityValue) else QuantityValue(str(value))
     try:
-        is_infinite = known.quantity.is_infinite
+        is_infinite = quantity_value.quantity.is_infinite
     except QuantityError as error:
         raise ValidationError(error.detail, code="invalid_quantity") from error
     if is_infinite:
         raise ValidationError("is beyond any real amount", code="invalid_quantity")
-    return known
+    return quantity_value
 
 
 if TYPE_CHECKING:
@@ -94,5 +94,5 @@ class QuantityField(_Field):
 
     def value_to_string(self, obj: models.Model) -> str:
         """The text, for serialised dumps."""
-        value = self.value_from_object(obj)
-        return "" if value is None else str(value)
+        quantity_value = self.value_from_object(obj)
+        return "" if quantity_value is None else str(quantity_value)

@@ -1,4 +1,4 @@
-"""LintCode and Lint: legal but suspicious ranges, quotas, scopes and rules of one namespace.
+"""LintCode and Lint of one namespace: suspicious ranges, quotas, scopes, rules; selectors compared.
 
 Every lint has a stable code; its message names the finding and a usual remedy.
 """
@@ -128,11 +128,11 @@ def _priority_requirements(quota: ResourceQuota) -> list[ScopeSelectorRequiremen
     return plain + [entry for entry in entries if entry.scope_name == PRIORITY_CLASS]
 
 
-def _covers_class(requirement: ScopeSelectorRequirement | None, name: str) -> bool:
-    if requirement is None:
+def _covers_class(priority_requirement: ScopeSelectorRequirement | None, name: str) -> bool:
+    if priority_requirement is None:
         return True
     try:
-        return matches_value(requirement, name)
+        return matches_value(priority_requirement, name)
     except SelectorError:
         return False
 

@@ -1,4 +1,4 @@
-"""For REST views of all apps: KnownParameters, dryRun, time bounds, Schema (OpenAPI), TakesToken.
+"""For REST views of all apps: KnownParameters, dryRun, MOMENTS, OpenAPI Schema, TakesToken.
 
 An operation refuses a parameter that it does not know: it would answer a misspelt filter with
 everything, and store in spite of a misspelt ``dryRun``.
@@ -52,20 +52,20 @@ class BadParameterError(APIException):
 
 def unknown_parameter(name: str, known: Collection[str]) -> BadParameterError:
     """The error of a parameter that an operation does not know."""
-    near = difflib.get_close_matches(name, known, n=1)
-    guess = f"did you mean {near[0]}? " if near else ""
-    names = ", ".join(sorted(known)) or "none"
-    message = f'unknown parameter "{name}"; {guess}known: {names}'
+    near_parameters = difflib.get_close_matches(name, known, n=1)
+    meant_parameter = f"did you mean {near_parameters[0]}? " if near_parameters else ""
+    known_parameters = ", ".join(sorted(known)) or "none"
+    message = f'unknown parameter "{name}"; {meant_parameter}known: {known_parameters}'
     return BadParameterError(name, message, code="unknown_parameter")
 
 
 def is_on(request: Request, parameter: OpenApiParameter) -> bool:
     """Read a boolean parameter, ``false`` by default; raises ``BadParameterError``."""
-    given = request.query_params.get(parameter.name, "false")
-    if given not in ("true", "false"):
-        message = f'Unsupported value: "{given}": supported values: "true", "false"'
+    given_switch = request.query_params.get(parameter.name, "false")
+    if given_switch not in ("true", "false"):
+        message = f'Unsupported value: "{given_switch}": supported values: "true", "false"'
         raise BadParameterError(parameter.name, message, code="FieldValueNotSupported")
-    return given == "true"
+    return given_switch == "true"
 
 
 class KnownParameters:
@@ -85,19 +85,19 @@ class KnownParameters:
         """Check the parameters, after the user is authenticated."""
         super().initial(request, *args, **kwargs)  # type: ignore[misc]  # the view's own
         action = getattr(self, "action", None) or ""
-        known = {parameter.name for parameter in self.parameters_of(action)}
+        known_parameters = {parameter.name for parameter in self.parameters_of(action)}
         if action == "list":
             filterset = getattr(self, "filterset_class", None)
-            known |= set(filterset.base_filters if filterset else ())
-            pages = getattr(self, "paginator", None)
-            page_parameters = pages.get_schema_operation_parameters(self) if pages else ()
-            known |= {parameter["name"] for parameter in page_parameters}
+            known_parameters |= set(filterset.base_filters if filterset else ())
+            paginator = getattr(self, "paginator", None)
+            page_parameters = paginator.get_schema_operation_parameters(self) if paginator else ()
+            known_parameters |= {parameter["name"] for parameter in page_parameters}
         for name in request.query_params:
-            if name not in known:
-                raise unknown_parameter(name, known)
-        given = request.query_params.get(DRY_RUN.name)
-        if given not in (None, "All"):
-            message = f'Unsupported value: "{given}": supported values: "All"'
+            if name not in known_parameters:
+                raise unknown_parameter(name, known_parameters)
+        given_dry_run = request.query_params.get(DRY_RUN.name)
+        if given_dry_run not in (None, "All"):
+            message = f'Unsupported value: "{given_dry_run}": supported values: "All"'
             raise BadParameterError(DRY_RUN.name, message, code="FieldValueNotSupported")
 
     @property
@@ -142,12 +142,12 @@ class Schema(AutoSchema):
         if not isinstance(self.view, KnownParameters) or isinstance(serializer, dict):
             return serializer
         is_write = self.method in ("POST", "PUT", "PATCH")
-        good = 201 if getattr(self.view, "action", "") == "create" else 200
-        errors = {
+        success_code = 201 if getattr(self.view, "action", "") == "create" else 200
+        error_responses = {
             code: OpenApiResponse(OpenApiTypes.OBJECT, description=text)
             for code, text in (_WRITE_ERRORS if is_write else _READ_ERRORS).items()
         }
-        return {good: serializer, **errors}
+        return {success_code: serializer, **error_responses}
 
 
 class TakesToken:
@@ -158,13 +158,13 @@ class TakesToken:
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Set the token's owner as the user."""
-        authentication = TokenAuthentication()
+        token_authentication = TokenAuthentication()
         try:
-            user_and_token = authentication.authenticate(request)
+            user_and_token = token_authentication.authenticate(request)
         except AuthenticationFailed as error:
-            refused = JsonResponse({"detail": str(error.detail)}, status=401)
-            refused["WWW-Authenticate"] = authentication.authenticate_header(request)
-            return refused
+            token_refused = JsonResponse({"detail": str(error.detail)}, status=401)
+            token_refused["WWW-Authenticate"] = token_authentication.authenticate_header(request)
+            return token_refused
         if user_and_token:
             request.user = user_and_token[0]
         response: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # the view's own

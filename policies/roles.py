@@ -1,4 +1,4 @@
-"""Permissions of each role: RoleBackend, ``may``, ``sees``, ``visible`` by RoleBindings."""
+"""Permissions of each role: RoleBackend, ``may``, ``sees``, ``visible`` by the user's bindings."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def _binding_covers(binding: RoleBinding, place: RoleScope) -> bool:
 def bindings_of(user: Any) -> Sequence[RoleBinding]:
     """The bindings of the user and of the user's groups."""
     # Kept on the user object, which lives for one request: pages check dozens of permissions.
-    known: list[RoleBinding] | None = getattr(user, "_role_bindings", None)
-    if known is None:
+    bindings: list[RoleBinding] | None = getattr(user, "_role_bindings", None)
+    if bindings is None:
         mine = Q(user=user) | Q(group__in=user.groups.values("pk"))
-        known = list(RoleBinding.objects.filter(mine)) if user.is_authenticated else []
-        user._role_bindings = known  # noqa: SLF001  as Django keeps permissions on its users
-    return known
+        bindings = list(RoleBinding.objects.filter(mine)) if user.is_authenticated else []
+        user._role_bindings = bindings  # noqa: SLF001  as Django keeps permissions on its users
+    return bindings
 
 
 def writing(kind: str, action: str = "change") -> str:
@@ -124,15 +124,15 @@ def visible(
     """
     if sees_all(user):
         return rows
-    scopes = [
+    scope_filters = [
         _scope_filter(each, cluster, namespace)
         for each in bindings_of(user)
         if not (whole and each.namespace)
     ]
-    wanted = Q(pk__in=[])  # nothing: a user without bindings sees no rows
-    for scope in scopes:
-        wanted |= scope
-    return rows.filter(wanted)
+    any_scope = Q(pk__in=[])  # nothing: a user without bindings sees no rows
+    for scope_filter in scope_filters:
+        any_scope |= scope_filter
+    return rows.filter(any_scope)
 
 
 def _scope_filter(binding: RoleBinding, cluster: str, namespace: str | None) -> Q:

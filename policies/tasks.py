@@ -18,8 +18,8 @@ log = logging.getLogger(__name__)
 def report_differences() -> None:
     """Log quotas whose ``used`` is not the sum of their charges; changes nothing."""
     for name in Cluster.objects.order_by("name").values_list("name", flat=True):
-        for found in recount(name):
-            log.error("quota ledger of %s: %s", name, found)
+        for recount_difference in recount(name):
+            log.error("quota ledger of %s: %s", name, recount_difference)
 
 
 @shared_task

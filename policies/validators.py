@@ -1,4 +1,4 @@
-"""PlacedError, Django's ValidationErrors from engine FieldErrors; metadata, priority, NUL checks.
+"""PlacedError and ValidationErrors from engine FieldErrors; metadata, priority, unstorable texts.
 
 The only rules here are those of PriorityClasses and storable texts, which the engine never reads.
 """
@@ -63,20 +63,20 @@ def as_validation_error(findings: Iterable[PlacedError]) -> ValidationError:
 def findings_of(error: ValidationError) -> list[ValidationError]:
     """The single errors of an error, with their places."""
     if hasattr(error, "error_dict"):
-        return [single for errors in error.error_dict.values() for single in errors]
+        return [single_error for errors in error.error_dict.values() for single_error in errors]
     return list(error.error_list)
 
 
 def errors_by_path(error: ValidationError) -> dict[str, list[dict[str, str]]]:
     """Errors keyed by manifest path (or model field), each ``{"code", "message"}``."""
-    found: dict[str, list[dict[str, str]]] = {}
+    by_path: dict[str, list[dict[str, str]]] = {}
     fields = error.error_dict if hasattr(error, "error_dict") else {"": error.error_list}
     for field, errors in fields.items():
         for single in errors:
             path = single.path if isinstance(single, PlacedError) else field.strip("_")
             entry = {"code": str(single.code or "invalid"), "message": single.messages[0]}
-            found.setdefault(path, []).append(entry)
-    return found
+            by_path.setdefault(path, []).append(entry)
+    return by_path
 
 
 def decode_error_as_field_error(error: DecodeError) -> FieldError:
@@ -88,17 +88,17 @@ def text_errors(manifest: object) -> list[FieldError]:
     """Find strings that no database stores: NUL and lone surrogates."""
     errors: list[FieldError] = []
     # A stack and no recursion: bodies may nest deeper than Python's.
-    pending: list[tuple[str, object]] = [("", manifest)]
-    while pending:
-        path, value = pending.pop()
+    unchecked_values: list[tuple[str, object]] = [("", manifest)]
+    while unchecked_values:
+        path, value = unchecked_values.pop()
         if isinstance(value, dict):
-            pending += [(f"{path}.{key}".lstrip("."), part) for key, part in value.items()]
-            pending += [(path, key) for key in value]
+            unchecked_values += [(f"{path}.{key}".lstrip("."), part) for key, part in value.items()]
+            unchecked_values += [(path, key) for key in value]
         elif isinstance(value, list):
-            pending += [(f"{path}[{i}]", part) for i, part in enumerate(value)]
+            unchecked_values += [(f"{path}[{i}]", part) for i, part in enumerate(value)]
         elif isinstance(value, str) and _UNSTORABLE.search(value):
-            detail = "must not contain NUL or a lone surrogate"
-            errors.append(FieldError(ErrorType.INVALID, path, ascii(value), detail))
+            unstorable_text = "must not contain NUL or a lone surrogate"
+            errors.append(FieldError(ErrorType.INVALID, path, ascii(value), unstorable_text))
     return errors
 
 
@@ -107,16 +107,16 @@ def metadata_errors(metadata: Mapping[str, Any]) -> list[FieldError]:
     path = FieldPath("metadata")
     errors: list[FieldError] = []
     for name, check in (("labels", labels_errors), ("annotations", annotations_errors)):
-        values = metadata.get(name) or {}
+        metadata_map = metadata.get(name) or {}
         # By exact type: a number that kept its text is a subclass of str.
-        is_string_map = isinstance(values, dict) and all(
-            type(each) is str for entry in values.items() for each in entry
+        is_string_map = isinstance(metadata_map, dict) and all(
+            type(each) is str for entry in metadata_map.items() for each in entry
         )
         if not is_string_map:
             detail = "must be a map of strings to strings"
             errors.append(FieldError(ErrorType.INVALID, f"metadata.{name}", None, detail))
         else:
-            errors += check(values, path.child(name))
+            errors += check(metadata_map, path.child(name))
     return errors
 
 

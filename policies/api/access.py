@@ -1,4 +1,4 @@
-"""REST permissions ``WritesByRole`` and ``ByRole``, an object's place, and RoleChangeView."""
+"""REST permissions WritesByRole and ByRole, by the place of an object; the RoleChangeView."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class WritesByRole(BasePermission):
         if getattr(view, "action", "") in ("revoke", "restore"):
             return True  # the action checks it, since it knows what it writes
         cluster, namespace = place_of(obj)
-        written = getattr(view, "written_model", type(obj))
-        permission = permission_for(written, _ACTION_OF_METHOD[str(request.method)])
+        written_model = getattr(view, "written_model", type(obj))
+        permission = permission_for(written_model, _ACTION_OF_METHOD[str(request.method)])
         return roles.may(request.user, permission, cluster=cluster, namespace=namespace)
 
 
@@ -68,19 +68,19 @@ class ByRole:
 
     def require_restoring(self, revision: PolicyRevision) -> None:
         """Raise ``PermissionDenied`` unless the user may write what a revision left."""
-        place = {"cluster": revision.cluster, "namespace": revision.namespace}
-        if not roles.may(self.request.user, roles.writing(revision.kind), **place):
+        revised_place = {"cluster": revision.cluster, "namespace": revision.namespace}
+        if not roles.may(self.request.user, roles.writing(revision.kind), **revised_place):
             raise PermissionDenied
 
     def cluster_of(self, data: dict[str, Any]) -> Cluster:
         """Find the named cluster; raises ``ValidationError``, also if the user may not see it."""
         name = data.get("cluster", "")
         # One error for both: it must not reveal that a hidden cluster exists.
-        found: Cluster | None = Cluster.objects.filter(name=name).first()
-        if found is None or not roles.sees(self.request.user, name):
+        named_cluster: Cluster | None = Cluster.objects.filter(name=name).first()
+        if named_cluster is None or not roles.sees(self.request.user, name):
             message = f"there is no cluster {name}" if name else "name the cluster"
             raise ValidationError({"cluster": ValidationError(message, code="unknown_cluster")})
-        return found
+        return named_cluster
 
 
 def permission_for(model: Any, action: str) -> str:

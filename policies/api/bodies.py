@@ -1,4 +1,4 @@
-"""REST bodies: ManifestParser, ``check_body`` with 422, exceptions answered with 400, 404, 409.
+"""REST bodies parsed, checked (BodyError, 422); errors of services answered with 400, 404, 409.
 
 Only the shape of a body is checked here; the services check it against the rules of its kind.
 """
@@ -41,12 +41,12 @@ class BodyError(APIException):
     status_code = 422
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        errors: dict[str, list[dict[str, str]]] = {}
+        errors_by_field: dict[str, list[dict[str, str]]] = {}
         for problem in problems:
             hint = f" ({problem.hint})" if problem.hint else ""
-            entry = {"code": problem.code, "message": f"{problem.message}{hint}"}
-            errors.setdefault(problem.field, []).append(entry)
-        super().__init__({"errors": errors})
+            body_error = {"code": problem.code, "message": f"{problem.message}{hint}"}
+            errors_by_field.setdefault(problem.field, []).append(body_error)
+        super().__init__({"errors": errors_by_field})
 
 
 def check_body(body: Any, *, kind: str, beside: Iterable[str]) -> None:
@@ -55,23 +55,23 @@ def check_body(body: Any, *, kind: str, beside: Iterable[str]) -> None:
     ``kind`` is that of the address, empty if bodies are no manifests; ``beside`` are the API's
     fields beside the manifest's.
     """
-    known = {name: _OWN_SHAPES.get(name, ANYTHING) for name in beside}
+    known_fields = {name: _OWN_SHAPES.get(name, ANYTHING) for name in beside}
     if kind:
-        known = {**known, **(KINDS[kind].fields or {}), "status": ANYTHING}
+        known_fields = {**known_fields, **(KINDS[kind].fields or {}), "status": ANYTHING}
     item = BundleObject(body, Document(_BODY, body))
-    problems = shape_problems(item, Shape("a map", fields=known))
+    body_problems = shape_problems(item, Shape("a map", fields=known_fields))
     # ``null`` fits every shape.
     if body is None:
-        problems = [item.problem("", "must be a map, not null", code="FieldValueTypeInvalid")]
-    if not problems and kind:
-        wanted = {"kind": kind, "apiVersion": API_VERSIONS[kind]}
-        problems = [
+        body_problems = [item.problem("", "must be a map, not null", code="FieldValueTypeInvalid")]
+    if not body_problems and kind:
+        required_words = {"kind": kind, "apiVersion": API_VERSIONS[kind]}
+        body_problems = [
             item.problem(name, f'must be {word} here, not "{said}"', code="FieldValueNotSupported")
-            for name, word in wanted.items()
+            for name, word in required_words.items()
             if (said := item.value.get(name)) not in (None, "", word)
         ]
-    if problems:
-        raise BodyError(problems)
+    if body_problems:
+        raise BodyError(body_problems)
 
 
 class ManifestParser(JSONParser):
@@ -102,8 +102,8 @@ def answer_to(exc: Exception) -> Response | None:
     if isinstance(exc, ValidationError):
         return _refusal_response(exc)
     if isinstance(exc, StaleRevisionError):
-        conflict = {"detail": str(exc), "revision": exc.found}
-        return Response(conflict, status.HTTP_409_CONFLICT)
+        stale_answer = {"detail": str(exc), "revision": exc.found}
+        return Response(stale_answer, status.HTTP_409_CONFLICT)
     # Two writers passed the same checks, and the database refused the second.
     if isinstance(exc, IntegrityError):
         return Response({"detail": _OVERTAKEN}, status.HTTP_409_CONFLICT)
@@ -118,13 +118,13 @@ def _refusal_response(error: ValidationError) -> Response:
     409 for a used name, 422 for an unknown namespace, 400 for everything else.
     """
     errors = errors_by_path(error)
-    for entries in errors.values():
-        for entry in entries:
+    for path_errors in errors.values():
+        for entry in path_errors:
             entry["message"] += _WAYS_OUT.get(entry["code"], "")
-    codes = {entry["code"] for entries in errors.values() for entry in entries}
-    code: int = status.HTTP_400_BAD_REQUEST
-    if codes & _TAKEN_CODES:
-        code = status.HTTP_409_CONFLICT
-    elif _UNKNOWN_NAMESPACE in codes:
-        code = status.HTTP_422_UNPROCESSABLE_ENTITY
-    return Response({"errors": errors}, code)
+    error_codes = {entry["code"] for path_errors in errors.values() for entry in path_errors}
+    http_status: int = status.HTTP_400_BAD_REQUEST
+    if error_codes & _TAKEN_CODES:
+        http_status = status.HTTP_409_CONFLICT
+    elif _UNKNOWN_NAMESPACE in error_codes:
+        http_status = status.HTTP_422_UNPROCESSABLE_ENTITY
+    return Response({"errors": errors}, http_status)

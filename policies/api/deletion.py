@@ -1,4 +1,4 @@
-"""DELETE over REST: If-Match, ``?confirm=``, ``?reason=``, errors 412 and 428, preview."""
+"""DELETE over REST: consent by If-Match or ``?confirm=``, errors 412 and 428, what goes with it."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class ConsentError(APIException):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__()
-        deletes = services.goes_with(cluster)
-        counts = ", ".join(f"{number} {name}" for name, number in deletes.items() if number)
-        text = (
+        goes_too = services.goes_with(cluster)
+        counts = ", ".join(f"{number} {name}" for name, number in goes_too.items() if number)
+        consent_text = (
             f"this deletes the cluster with {counts or 'nothing in it'}: repeat it with "
             f'?confirm={cluster.name} or If-Match: "{cluster.revision}"'
         )
-        self.detail: Any = {"detail": text, "deletes": deletes}
+        self.detail: Any = {"detail": consent_text, "deletes": goes_too}
 
 
 def parameters(*, is_cluster: bool) -> tuple[OpenApiParameter, ...]:
@@ -68,10 +68,10 @@ def parameters(*, is_cluster: bool) -> tuple[OpenApiParameter, ...]:
 
 def require_consent(request: Request, instance: Any) -> None:
     """Check ``If-Match`` if it is sent; a cluster needs it, or its name as confirmation."""
-    matched = request.headers.get("If-Match")
-    if matched is not None and matched.strip().strip('"') != str(instance.revision):
+    if_match = request.headers.get("If-Match")
+    if if_match is not None and if_match.strip().strip('"') != str(instance.revision):
         raise ChangedError(instance.revision)
-    if not isinstance(instance, Cluster) or matched is not None:
+    if not isinstance(instance, Cluster) or if_match is not None:
         return
     if request.query_params.get("confirm") != instance.name:
         raise ConsentError(instance)

@@ -1,4 +1,4 @@
-"""REST serializers: JSON of clusters, namespaces, policies, credentials, revisions, charges.
+"""REST serializers: fields and ``to_representation`` of objects, credentials, revisions, charges.
 
 Serializers check the shape of bodies; ``services`` checks everything else.
 """
@@ -102,7 +102,7 @@ class PolicySerializer(_RecordedSerializer):
         annotations = manifest["metadata"].get("annotations")
         if annotations:
             annotations.pop(ENFORCEMENT_ANNOTATION, None)
-        shown = {
+        policy_json = {
             **_recorded_fields(instance),
             "cluster": instance.owner.name,
             **manifest,
@@ -110,8 +110,8 @@ class PolicySerializer(_RecordedSerializer):
             "warnings": show_lints(self.context.get("lints", ())),
         }
         if isinstance(instance, ResourceQuota):
-            shown["status"] = instance.status()
-        return shown
+            policy_json["status"] = instance.status()
+        return policy_json
 
 
 def show_lints(lints: tuple[Lint, ...]) -> Any:
@@ -254,11 +254,11 @@ class ChargeSerializer(serializers.ModelSerializer[Charge]):
 
 def policy_manifest(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """Build a manifest of the fields; the field ``enforcement`` overrides the annotation."""
-    metadata = dict(data["metadata"])
-    enforcement = data.get("enforcement")
-    annotations = dict(metadata.get("annotations") or {})
-    if enforcement is not None:
-        annotations[ENFORCEMENT_ANNOTATION] = enforcement
-    if annotations:
-        metadata["annotations"] = annotations
-    return {"kind": kind, "metadata": metadata, "spec": data["spec"]}
+    manifest_metadata = dict(data["metadata"])
+    given_enforcement = data.get("enforcement")
+    manifest_annotations = dict(manifest_metadata.get("annotations") or {})
+    if given_enforcement is not None:
+        manifest_annotations[ENFORCEMENT_ANNOTATION] = given_enforcement
+    if manifest_annotations:
+        manifest_metadata["annotations"] = manifest_annotations
+    return {"kind": kind, "metadata": manifest_metadata, "spec": data["spec"]}

@@ -1,4 +1,4 @@
-"""REST viewsets, one a model: queryset, create, update, destroy, revoke, restore, pagination."""
+"""REST viewsets, one a model: queryset, sent body, make, save, remove, revoke, restore, pages."""
 
 from __future__ import annotations
 
@@ -83,16 +83,16 @@ class _PolicyView(
         serializer: Any = self.get_serializer(data=request.data)
         check_body(request.data, kind=self.manifest_kind, beside=serializer.fields)
         serializer.is_valid(raise_exception=True)
-        data: dict[str, Any] = serializer.validated_data
-        return data
+        sent_body: dict[str, Any] = serializer.validated_data
+        return sent_body
 
     def show(self, instance: Any, code: int = status.HTTP_200_OK, **context: Any) -> Response:
         """Answer with one object."""
-        known = {**self.get_serializer_context(), **context}
-        shown = dict(self.get_serializer_class()(instance, context=known).data)
+        serializer_context = {**self.get_serializer_context(), **context}
+        shown_json = dict(self.get_serializer_class()(instance, context=serializer_context).data)
         if self.is_dry_run and self.action in ("create", "restore"):
-            shown["id"] = None  # rolled back: the next object gets the number
-        return Response(shown, code)
+            shown_json["id"] = None  # rolled back: the next object gets the number
+        return Response(shown_json, code)
 
 
 class _RecordedView(_PolicyView):
@@ -100,16 +100,16 @@ class _RecordedView(_PolicyView):
 
     def create(self, request: Request) -> Response:
         """Create an object; a used name is refused."""
-        data = self.sent(request)
+        sent_body = self.sent(request)
         with self.write():
-            saved = self.save(self.make(data), data, expected=0)
+            saved = self.save(self.make(sent_body), sent_body, expected=0)
             return self.show(saved.instance, status.HTTP_201_CREATED, lints=saved.lints)
 
     def update(self, request: Request, **_names: Any) -> Response:
         """Replace an object; ``revision`` is the one that the change is based on."""
-        data = self.sent(request)
+        sent_body = self.sent(request)
         with self.write():
-            saved = self.save(self.get_object(), data, expected=data.get("revision"))
+            saved = self.save(self.get_object(), sent_body, expected=sent_body.get("revision"))
             # Read again: the prefetched rows are those from before the write.
             return self.show(self.get_object(), lints=saved.lints)
 
@@ -128,9 +128,9 @@ class _RecordedView(_PolicyView):
 
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
         """Add the parameters of a deletion."""
-        parameters = super().parameters_of(action)
+        write_parameters = super().parameters_of(action)
         of_deletion = deletion.parameters(is_cluster=isinstance(self, ClusterView))
-        return (*parameters, *of_deletion) if action == "destroy" else parameters
+        return (*write_parameters, *of_deletion) if action == "destroy" else write_parameters
 
     def make(self, data: dict[str, Any]) -> Any:
         """An empty object in its place."""
@@ -165,14 +165,14 @@ class _NamespacedView(_RecordedView):
             services.ensure_namespace(cluster=cluster, name=name, user=self.author())
         seen = Namespace.objects.filter(cluster=cluster)
         seen = roles.visible(seen, self.request.user, cluster="cluster__name", namespace="name")
-        known = list(seen.values_list("name", flat=True))
-        owner = services.require_namespace(cluster=cluster, name=name, known=known)
+        known_namespaces = list(seen.values_list("name", flat=True))
+        owner = services.require_namespace(cluster=cluster, name=name, known=known_namespaces)
         return self.model(namespace=owner)
 
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
         """Add ``create_namespace`` for a new policy."""
-        parameters = super().parameters_of(action)
-        return (*parameters, CREATE_NAMESPACE) if action == "create" else parameters
+        write_parameters = super().parameters_of(action)
+        return (*write_parameters, CREATE_NAMESPACE) if action == "create" else write_parameters
 
     def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
         """Read the manifest and save the policy."""
@@ -309,14 +309,14 @@ class LimitedResourcesView(_PolicyView):
 
     def update(self, request: Request, **_names: Any) -> Response:
         """Set the whole list of one cluster."""
-        data = self.sent(request)
+        sent_body = self.sent(request)
         cluster = self.get_object()
         with self.write():
             services.set_limited_resources(
                 cluster=cluster,
-                entries=data["limitedResources"],
+                entries=sent_body["limitedResources"],
                 user=self.author(),
-                reason=data.get("reason", ""),
+                reason=sent_body.get("reason", ""),
             )
             return self.show(cluster)
 
@@ -331,12 +331,12 @@ class CredentialView(_PolicyView):
 
     def create(self, request: Request) -> Response:
         """Issue a credential; only this response has its secret."""
-        data = self.sent(request)
-        self.require(WebhookCredential, "add", cluster=data["cluster"].name)
+        sent_body = self.sent(request)
+        self.require(WebhookCredential, "add", cluster=sent_body["cluster"].name)
         with self.write():
-            credential, secret = services.issue_webhook_credential(user=self.author(), **data)
-            shown = None if self.is_dry_run else secret
-            return self.show(credential, status.HTTP_201_CREATED, secret=shown)
+            credential, secret = services.issue_webhook_credential(user=self.author(), **sent_body)
+            shown_secret = None if self.is_dry_run else secret
+            return self.show(credential, status.HTTP_201_CREATED, secret=shown_secret)
 
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])

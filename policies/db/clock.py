@@ -18,5 +18,5 @@ def read_clock() -> dt.datetime:
     with connection.cursor() as cursor:
         cursor.execute(_CLOCK[connection.vendor])
         [now] = cursor.fetchone()
-    moment = dt.datetime.fromisoformat(now) if isinstance(now, str) else now
-    return moment.replace(tzinfo=moment.tzinfo or dt.UTC)
+    database_time = dt.datetime.fromisoformat(now) if isinstance(now, str) else now
+    return database_time.replace(tzinfo=database_time.tzinfo or dt.UTC)

@@ -72,23 +72,23 @@ def ask(statement: str, parameters: Sequence[Any]) -> Callable[[], list[tuple[An
 
     def rows() -> list[tuple[Any, ...]]:
         with cursor:
-            found: list[tuple[Any, ...]] = cursor.fetchall()
-        return found
+            fetched_rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return fetched_rows
 
     return rows
 
 
-def execute(statement: str, many: Sequence[Sequence[Any]]) -> None:
+def execute(statement: str, parameter_sets: Sequence[Sequence[Any]]) -> None:
     """Send a statement without rows, once for each of these parameters.
 
     In a pipeline the next wait raises its error, at the latest the commit.
     """
     if (pipeline := _pipeline.get()) is not None:
-        for parameters in many:
+        for parameters in parameter_sets:
             pipeline.execute(statement, parameters)
         return
     with connection.cursor() as cursor:
-        cursor.executemany(statement, many)
+        cursor.executemany(statement, parameter_sets)
 
 
 def is_in_transaction() -> bool:
@@ -116,7 +116,7 @@ def transaction_of_few_packets() -> Iterator[None]:
         session = PipelineSession(default_connection.connection)
     with default_connection.wrap_database_errors:
         pipeline = _opened_pipeline(session)
-        token = _pipeline.set(pipeline)
+        pipeline_token = _pipeline.set(pipeline)
         try:
             pipeline.begin()
             yield
@@ -127,7 +127,7 @@ def transaction_of_few_packets() -> Iterator[None]:
                 pipeline.abandon()
             raise
         finally:
-            _pipeline.reset(token)
+            _pipeline.reset(pipeline_token)
 
 
 def _opened_pipeline(session: PipelineSession) -> Pipeline:

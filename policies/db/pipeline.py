@@ -1,4 +1,4 @@
-"""Pipeline on libpq's PGconn: prepared statements, encoded parameters, results and rows, sync.
+"""Pipeline on libpq's PGconn: statements sent, prepared, awaited; parameters encoded; rows decoded.
 
 A driver's cursor costs more for each statement than PostgreSQL does. Statements are constants with
 ``%s`` for each parameter; parameters and rows travel as text. This module knows no table.
@@ -167,8 +167,8 @@ class Pipeline:
             is_sending = self._pgconn.flush()
             if not self._pgconn.is_busy():
                 return self._pgconn.get_result()
-            events = select.POLLIN | (select.POLLOUT if is_sending else 0)
-            self._wait(self._pgconn.socket, events)
+            poll_events = select.POLLIN | (select.POLLOUT if is_sending else 0)
+            self._wait(self._pgconn.socket, poll_events)
             self._pgconn.consume_input()
 
 
@@ -181,8 +181,8 @@ def _wait(descriptor: int, events: int) -> None:
 @cache
 def _with_numbered_parameters(statement: str) -> tuple[bytes, bytes]:
     """A name for a statement, and its text with numbered parameters, as PostgreSQL expects."""
-    first, *others = statement.split("%s")
-    text = first + "".join(f"${number}{part}" for number, part in enumerate(others, 1))
+    text_before, *texts_after = statement.split("%s")
+    text = text_before + "".join(f"${number}{part}" for number, part in enumerate(texts_after, 1))
     return f"gatehouse_{next(_numbers)}".encode(), text.replace("%%", "%").encode()
 
 
@@ -211,27 +211,27 @@ def _parameter_text(value: Any) -> bytes | None:
     if not isinstance(value, list):
         return str(value).encode()
     # An array. Its texts are quoted always: some, such as null, would mean something else.
-    quoted = [
+    array_texts = [
         str(each)
         if isinstance(each, int)
         else '"' + str(each).replace("\\", "\\\\").replace('"', '\\"') + '"'
         for each in value
     ]
-    return f"{{{','.join(quoted)}}}".encode()
+    return f"{{{','.join(array_texts)}}}".encode()
 
 
 def _rows_of(result: PGresult) -> list[Row]:
     if not result.ntuples:
         return []
-    columns = range(result.nfields)
-    readers = [_READERS.get(result.ftype(column), bytes.decode) for column in columns]
+    result_columns = range(result.nfields)
+    column_readers = [_READERS.get(result.ftype(column), bytes.decode) for column in result_columns]
     return [
         tuple(
             [
                 None
                 if (text := result.get_value(number, column)) is None
-                else readers[column](text)
-                for column in columns
+                else column_readers[column](text)
+                for column in result_columns
             ]
         )
         for number in range(result.ntuples)

@@ -1,4 +1,4 @@
-"""The import page's Plan: each Planned change of a pasted text, its digest, saved all or none."""
+"""The import page's Plan: Planned objects of a pasted text, digest, dangers, saved all or none."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ def read(text: str, *, namespace: str) -> Bundle:
     """Read a pasted text; raises ManifestError, also for more than fits a page."""
     if len(text) > LONGEST:
         raise ManifestError([_too_large(f"{len(text)} characters; at most {LONGEST} fit a page")])
-    bundle = read_bundle([Source(SOURCE, text)], namespace=namespace)
-    if len(bundle.objects) > MOST_OBJECTS:
-        number = len(bundle.objects)
+    pasted_bundle = read_bundle([Source(SOURCE, text)], namespace=namespace)
+    if len(pasted_bundle.objects) > MOST_OBJECTS:
+        number = len(pasted_bundle.objects)
         raise ManifestError([_too_large(f"{number} objects; at most {MOST_OBJECTS} fit a page")])
-    return bundle
+    return pasted_bundle
 
 
 def plan(cluster: Cluster, bundle: Bundle, *, sees: Sees, create_namespaces: bool = False) -> Plan:
@@ -91,65 +91,65 @@ def plan(cluster: Cluster, bundle: Bundle, *, sees: Sees, create_namespaces: boo
     Raises ManifestError with the problems of all objects that cannot be written.
     """
     # Read first: what is written while we plan makes the plan outdated.
-    number = snapshot.revision(cluster.name)
-    shown = [wanted for wanted in bundle.objects if sees(*wanted.key)]
+    cluster_revision = snapshot.revision(cluster.name)
+    visible = [wanted for wanted in bundle.objects if sees(*wanted.key)]
     previews = services.preview_many(
         cluster=cluster,
-        manifests=[wanted.manifest for wanted in shown],
+        manifests=[wanted.manifest for wanted in visible],
         create_namespaces=create_namespaces,
     )
-    problems = [
+    plan_problems = [
         problem
-        for wanted, each in zip(shown, previews, strict=True)
+        for wanted, each in zip(visible, previews, strict=True)
         if each.error is not None
         for problem in refusal_problems(wanted.item, each.error, _HINTS)
     ]
-    if problems:
-        raise ManifestError(problems)
-    preview_of = {id(wanted): each for wanted, each in zip(shown, previews, strict=True)}
+    if plan_problems:
+        raise ManifestError(plan_problems)
+    preview_of = {id(wanted): each for wanted, each in zip(visible, previews, strict=True)}
     planned = [_planned_change(wanted, preview_of.get(id(wanted))) for wanted in bundle.objects]
     if bundle.limited_resources is not None:
         planned.append(_planned_configuration(cluster, bundle.limited_resources))
-    pairs = zip(previews, shown, strict=True)
+    preview_pairs = zip(previews, visible, strict=True)
     return Plan(
         objects=tuple(planned),
         others=bundle.others,
         seen=_digest(planned),
-        number=number,
-        previews=tuple((preview, wanted.manifest) for preview, wanted in pairs),
+        number=cluster_revision,
+        previews=tuple((preview, wanted.manifest) for preview, wanted in preview_pairs),
     )
 
 
-def save(cluster: Cluster, bundle: Bundle, found: Plan, *, author: tuple[str, str]) -> None:
+def save(cluster: Cluster, bundle: Bundle, shown: Plan, *, author: tuple[str, str]) -> None:
     """Write all objects of a plan, or none; raises OvertakenError if it is outdated."""
     user, reason = author
     with services.policy_write(cluster):
         # Checked and compared before the lock: other writers wait for the statements alone.
-        is_outdated = snapshot.revision(cluster.name) != found.number
-        if is_outdated or any(each.is_hidden for each in found.objects):
+        is_outdated = snapshot.revision(cluster.name) != shown.number
+        if is_outdated or any(planned.is_hidden for planned in shown.objects):
             raise OvertakenError
         # All locks before the first write, in one order, as decisions take them.
         services.lock_used(cluster, {wanted.key[1] for wanted in bundle.objects})
-        services.store_previews(cluster=cluster, previews=found.previews, user=user, reason=reason)
+        services.store_previews(cluster=cluster, previews=shown.previews, user=user, reason=reason)
         if bundle.limited_resources is not None:
-            entries = list(bundle.limited_resources)
+            limited_entries = list(bundle.limited_resources)
             services.set_limited_resources(
-                cluster=cluster, entries=entries, user=user, reason=reason
+                cluster=cluster, entries=limited_entries, user=user, reason=reason
             )
 
 
-def dangers_of(cluster: Cluster, found: Plan) -> tuple[list[str], str]:
+def dangers_of(cluster: Cluster, shown_plan: Plan) -> tuple[list[str], str]:
     """The dangers of saving in words, and the word to type for them; empty without dangers."""
-    changed = {
+    enforced_changes = {
         each.key: each
-        for each, _ in found.previews
+        for each, _ in shown_plan.previews
         if each.after and each.after != each.before and mode_of(each.after) is Enforcement.ENFORCE
     }
     lints = [
         lint
-        for lint in services.lint_previews(cluster, [each for each, _ in found.previews])
+        for lint in services.lint_previews(cluster, [each for each, _ in shown_plan.previews])
         if lint.code in REFUSING
-        and (lint.policy.kind, lint.policy.namespace, lint.policy.name) in changed
+        and (lint.policy.kind, lint.policy.namespace, lint.policy.name) in enforced_changes
     ]
     messages = [f"{lint.policy.namespace}/{lint.policy.name}: {lint.message}" for lint in lints]
     return messages, word_for(lint.policy.namespace for lint in lints) if lints else ""
@@ -163,30 +163,30 @@ def _planned_change(wanted: Wanted, preview: services.Preview | None) -> Planned
     kind, namespace, name = wanted.key
     if preview is None or preview.after is None:
         return Planned(kind=kind, namespace=namespace, name=name, is_hidden=True)
-    changes = diff_in_words.changes(preview.before, preview.after)
+    planned_changes = diff_in_words.changes(preview.before, preview.after)
     return Planned(
         kind=kind, namespace=namespace, name=name,
-        before=preview.before, after=preview.after, changes=changes,
+        before=preview.before, after=preview.after, changes=planned_changes,
     )  # fmt: skip
 
 
 def _planned_configuration(cluster: Cluster, entries: Sequence[dict[str, Any]]) -> Planned:
-    blank = BY_NAME[CONFIGURATION].blank()
-    rows = LimitedResource.objects.filter(cluster=cluster)
-    before = {**blank, "limitedResources": [row.to_manifest() for row in rows]}
-    after = {**blank, "limitedResources": list(entries)}
-    changes = diff_in_words.changes(before, after)
+    blank_configuration = BY_NAME[CONFIGURATION].blank()
+    stored = LimitedResource.objects.filter(cluster=cluster)
+    before = {**blank_configuration, "limitedResources": [row.to_manifest() for row in stored]}
+    after = {**blank_configuration, "limitedResources": list(entries)}
+    planned_changes = diff_in_words.changes(before, after)
     return Planned(
         kind=CONFIGURATION, namespace="", name="limitedResources",
-        before=before, after=after, changes=changes,
+        before=before, after=after, changes=planned_changes,
     )  # fmt: skip
 
 
 def _digest(planned: Sequence[Planned]) -> str:
     """A digest of the stored manifests of all objects that the user may see."""
-    texts = (
+    stored_manifests = (
         render(each.before) if each.before and each.kind in BY_NAME else str(each.before)
         for each in planned
         if not each.is_hidden
     )
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+    return hashlib.sha256("\0".join(stored_manifests).encode()).hexdigest()

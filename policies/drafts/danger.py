@@ -1,4 +1,4 @@
-"""Dangers of saving an enforced draft: lints that refuse everything, messages of other sources.
+"""Dangers in words of saving an enforced draft: refusing lints, other sources; the word to type.
 
 Pages and imports make the user type the namespace before they save a dangerous draft.
 """
@@ -34,10 +34,10 @@ def dangers_of(
     """
     if mode_of(manifest) is not Enforcement.ENFORCE:
         return []
-    messages = list(dict.fromkeys(lint.message for lint in lints if lint.code in REFUSING))
-    for source in sources:
-        messages += source(place, manifest, before)
-    return messages
+    danger_messages = list(dict.fromkeys(lint.message for lint in lints if lint.code in REFUSING))
+    for danger_source in sources:
+        danger_messages += danger_source(place, manifest, before)
+    return danger_messages
 
 
 def mode_of(manifest: Mapping[str, Any]) -> Enforcement:
@@ -47,5 +47,5 @@ def mode_of(manifest: Mapping[str, Any]) -> Enforcement:
 
 def word_for(namespaces: Iterable[str]) -> str:
     """The word to type: the name of the one namespace, else the number of namespaces."""
-    names = sorted(set(namespaces))
-    return names[0] if len(names) == 1 else str(len(names))
+    endangered = sorted(set(namespaces))
+    return endangered[0] if len(endangered) == 1 else str(len(endangered))

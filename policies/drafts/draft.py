@@ -1,4 +1,4 @@
-"""The editor's Draft: text to manifest, sheet and Findings; PolicyPlace; KeptDraft rows written.
+"""The editor's Draft: its text to one object, manifest, sheet, Findings; PolicyPlace; KeptDraft.
 
 The text decides: a form is first rendered as text, which is then read like any other.
 """
@@ -112,9 +112,9 @@ def draft_of_sheet(place: PolicyPlace, sheet: Sheet, base: Mapping[str, Any]) ->
     """The draft of a form; fields that a form cannot express come from ``base``."""
     built = place.kind.build(sheet, base)
     read = draft_of_text(place, render(built.manifest), built=built)
-    extra = tuple(Finding(message=text, cell=cell) for cell, text in built.problems)
+    form_findings = tuple(Finding(message=text, cell=cell) for cell, text in built.problems)
     return Draft(
-        text=read.text, manifest=read.manifest, sheet=sheet, findings=extra + read.findings
+        text=read.text, manifest=read.manifest, sheet=sheet, findings=form_findings + read.findings
     )
 
 
@@ -123,20 +123,20 @@ def draft_of_text(
 ) -> Draft:
     """The draft of a text with its findings; unless ``is_checked``, without the database's."""
     try:
-        item = _only_object(place, text)
+        draft_object = _only_object(place, text)
     except ManifestError as error:
         return Draft(text=text, findings=tuple(_findings_of(error.problems)))
-    problems = _file_problems(place, item)
-    shape = QUOTA_CONFIGURATION if place.kind.is_configuration else SHAPES[place.kind.name]
-    if any(True for _ in shape_findings(item.value, shape)):
+    problems = _file_problems(place, draft_object)
+    draft_shape = QUOTA_CONFIGURATION if place.kind.is_configuration else SHAPES[place.kind.name]
+    if any(True for _ in shape_findings(draft_object.value, draft_shape)):
         return Draft(text=text, findings=tuple(_findings_of(problems, built)))
-    manifest = _canonical_manifest(place, item)
+    manifest = _canonical_manifest(place, draft_object)
     sheet = _sheet_of(place, manifest)
     if built is None and sheet is not None:
         built = place.kind.build(sheet, manifest)
     # The database comes last: editors check drafts again and again, mostly wrong ones.
     if is_checked and not problems:
-        problems = _stored_problems(place, item, manifest)
+        problems = _stored_problems(place, draft_object, manifest)
     return Draft(
         text=text, manifest=manifest, sheet=sheet, findings=tuple(_findings_of(problems, built))
     )
@@ -164,16 +164,16 @@ def _only_object(place: PolicyPlace, text: str) -> BundleObject:
     if len(text) > LONGEST:
         raise ManifestError([_problem_of_text(f"longer than {LONGEST} characters")])
     contents = find_objects(parse_documents(text, SOURCE))
-    wanted = contents.configurations if place.kind.is_configuration else contents.objects
+    objects = contents.configurations if place.kind.is_configuration else contents.objects
     of_kind = [
-        item for item in wanted if item.kind == place.kind.name or place.kind.is_configuration
+        item for item in objects if item.kind == place.kind.name or place.kind.is_configuration
     ]
     if contents.problems:
         raise ManifestError(contents.problems)
-    number = len(contents.objects) + len(contents.configurations) + len(contents.others)
-    if len(of_kind) != 1 or number != 1:
-        words = f"there must be one {place.kind.name} here and nothing else"
-        raise ManifestError([_problem_of_text(words)])
+    object_count = len(contents.objects) + len(contents.configurations) + len(contents.others)
+    if len(of_kind) != 1 or object_count != 1:
+        one_object_message = f"there must be one {place.kind.name} here and nothing else"
+        raise ManifestError([_problem_of_text(one_object_message)])
     return of_kind[0]
 
 
@@ -184,43 +184,43 @@ def _problem_of_text(message: str) -> Problem:
 def _file_problems(place: PolicyPlace, item: BundleObject) -> list[Problem]:
     if place.kind.is_configuration:
         return configuration_problems(item)
-    problems = object_problems(item)
-    for name, here in (("name", place.name), ("namespace", place.namespace_name)):
-        said = item.metadata.get(name) or ""
-        if here and said and said != here:
-            message = f"this is the page of {here}; another {name} is another policy"
-            problems.append(item.problem(f"metadata.{name}", message, f"write {here}"))
-    return problems
+    file_problems = object_problems(item)
+    for name, page_says in (("name", place.name), ("namespace", place.namespace_name)):
+        draft_says = item.metadata.get(name) or ""
+        if page_says and draft_says and draft_says != page_says:
+            message = f"this is the page of {page_says}; another {name} is another policy"
+            file_problems.append(item.problem(f"metadata.{name}", message, f"write {page_says}"))
+    return file_problems
 
 
-def _canonical_manifest(place: PolicyPlace, item: BundleObject) -> dict[str, Any]:
+def _canonical_manifest(place: PolicyPlace, draft_object: BundleObject) -> dict[str, Any]:
     """The manifest as it would be stored; unchanged if it breaks its rules."""
     if place.kind.is_configuration:
-        if configuration_problems(item):
-            return {**place.kind.blank(), **item.value}
-        return {**place.kind.blank(), "limitedResources": list(limited_resources(item))}
-    manifest = stripped(item, place.namespace_name)
+        if configuration_problems(draft_object):
+            return {**place.kind.blank(), **draft_object.value}
+        return {**place.kind.blank(), "limitedResources": list(limited_resources(draft_object))}
+    draft_manifest = stripped(draft_object, place.namespace_name)
     try:
-        return dict(services.take_over(place.make(), manifest).to_manifest())
+        return dict(services.take_over(place.make(), draft_manifest).to_manifest())
     except ValidationError:
-        return manifest
+        return draft_manifest
 
 
 def _stored_problems(
-    place: PolicyPlace, item: BundleObject, manifest: Mapping[str, Any]
+    place: PolicyPlace, draft_object: BundleObject, manifest: Mapping[str, Any]
 ) -> list[Problem]:
     """Problems that only the database shows: used names, fields that must not change."""
     if place.kind.is_configuration:
         return []
-    instance = place.find() or place.make()
+    policy_or_new = place.find() or place.make()
     try:
-        services.take_over(instance, manifest)
-        if instance.pk and place.namespace is not None:
+        services.take_over(policy_or_new, manifest)
+        if policy_or_new.pk and place.namespace is not None:
             # Another copy: reading the manifest has changed the first one.
-            instance.replaces = place.find()
-        instance.full_clean()
+            policy_or_new.replaces = place.find()
+        policy_or_new.full_clean()
     except ValidationError as error:
-        return refusal_problems(item, error)
+        return refusal_problems(draft_object, error)
     return []
 
 
@@ -243,12 +243,12 @@ def kept_draft_of(user: User, place: PolicyPlace) -> KeptDraft | None:
 
 def keep_draft(user: User, place: PolicyPlace, text: str, *, seen: int) -> None:
     """Store a text in place of the last one; an unchanged text writes nothing."""
-    names = _draft_key(user, place)
-    if KeptDraft.objects.filter(**names, text=text, seen=seen).exists():
+    draft_key = _draft_key(user, place)
+    if KeptDraft.objects.filter(**draft_key, text=text, seen=seen).exists():
         return
-    KeptDraft.objects.update_or_create(**names, defaults={"text": text, "seen": seen})
-    old = KeptDraft.objects.filter(user=user).order_by("-changed", "-pk")
-    KeptDraft.objects.filter(pk__in=list(old.values_list("pk", flat=True)[MOST_DRAFTS:])).delete()
+    KeptDraft.objects.update_or_create(**draft_key, defaults={"text": text, "seen": seen})
+    older = KeptDraft.objects.filter(user=user).order_by("-changed", "-pk")
+    KeptDraft.objects.filter(pk__in=list(older.values_list("pk", flat=True)[MOST_DRAFTS:])).delete()
 
 
 def drop_draft(user: User, place: PolicyPlace) -> None:
@@ -258,5 +258,5 @@ def drop_draft(user: User, place: PolicyPlace) -> None:
 
 def _draft_key(user: User, place: PolicyPlace) -> dict[str, Any]:
     namespace = place.namespace.name if place.namespace else ""
-    names = {"namespace": namespace, "kind": place.kind.name, "name": place.name}
-    return {"user": user, "cluster": place.cluster, **names}
+    draft_names = {"namespace": namespace, "kind": place.kind.name, "name": place.name}
+    return {"user": user, "cluster": place.cluster, **draft_names}

@@ -1,4 +1,4 @@
-"""EditableKind: the editor's kinds with plural, fields, groups, form functions, blank object."""
+"""EditableKind: the editor's kinds with plural, fields, groups, show, build, blank manifest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Three-way merge of base, mine, theirs when two users edit one manifest; paths of conflicts."""
+"""Three-way merge of base, mine and theirs when two users edit one manifest; conflicts by path."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ def _merge_maps(
     merged_map = {}
     for name in dict.fromkeys([*mine, *theirs]):
         sides = [side.get(name, ABSENT) for side in (base, mine, theirs)]
-        place = f"{path}.{name}" if path else name
-        merged_map[name] = _merge_values(sides[0], sides[1], sides[2], place, merged)
+        merged_path = f"{path}.{name}" if path else name
+        merged_map[name] = _merge_values(sides[0], sides[1], sides[2], merged_path, merged)
     return {name: value for name, value in merged_map.items() if value is not ABSENT}
 
 
 def _by_type(value: Any) -> dict[str, Any] | None:
     """The items of a range by their type; None if two have the same, or one has none."""
-    items: Sequence[Any] = [] if value is ABSENT else value
-    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+    range_items: Sequence[Any] = [] if value is ABSENT else value
+    if not isinstance(range_items, list) or not all(isinstance(item, dict) for item in range_items):
         return None
-    items_by_type = {str(item.get("type") or ""): item for item in items if "type" in item}
-    return items_by_type if len(items_by_type) == len(items) else None
+    items_by_type = {str(item.get("type") or ""): item for item in range_items if "type" in item}
+    return items_by_type if len(items_by_type) == len(range_items) else None

@@ -1,4 +1,4 @@
-"""Preview of a draft beside the editor: lints as Hints, example pods, verdicts on pasted objects.
+"""Hints beside a draft: its lints with example pods; a pasted object tried with it and without.
 
 Every decision is the chain's.
 """
@@ -56,18 +56,18 @@ def load(place: PolicyPlace) -> PolicySet:
 
 def hints(place: PolicyPlace, manifest: Mapping[str, Any], before: PolicySet) -> list[Hint]:
     """The lints of the draft, and those that other policies get by it."""
-    names = PriorityClass.objects.filter(cluster=place.cluster).values_list("name", flat=True)
-    classes = BUILT_IN_CLASSES | frozenset(names)
+    class_names = PriorityClass.objects.filter(cluster=place.cluster).values_list("name", flat=True)
+    classes = BUILT_IN_CLASSES | frozenset(class_names)
     after = simulation.with_unsaved(before, [manifest])
     known = {(lint.code, lint.message) for lint in lint_namespace(before, priority_classes=classes)}
-    name = (manifest.get("metadata") or {}).get("name") or ""
+    draft_name = (manifest.get("metadata") or {}).get("name") or ""
     shown_hints = []
     for lint in lint_namespace(after, priority_classes=classes):
         is_new = (lint.code, lint.message) not in known
-        if is_new or (lint.policy.kind, lint.policy.name) == (place.kind.name, name):
+        if is_new or (lint.policy.kind, lint.policy.name) == (place.kind.name, draft_name):
             pod, message = _example_pod(lint, after, sorted(classes))
-            text = render_documents([pod]) if pod else ""
-            shown_hints.append(Hint(lint=lint, is_new=is_new, example=text, message=message))
+            example = render_documents([pod]) if pod else ""
+            shown_hints.append(Hint(lint=lint, is_new=is_new, example=example, message=message))
     return shown_hints
 
 
@@ -75,11 +75,11 @@ def _example_pod(
     lint: Lint, policies: PolicySet, classes: list[str]
 ) -> tuple[dict[str, Any] | None, str]:
     """A pod whose refusal demonstrates the lint, and the refusal's message; None without one."""
-    wanted = _SHOWN_BY.get(lint.code, set())
+    shown_reasons = _SHOWN_BY.get(lint.code, set())
     # Plain pods first: the simplest one that is refused explains best.
-    for pod in _candidate_pods(policies, classes) if wanted else ():
+    for pod in _candidate_pods(policies, classes) if shown_reasons else ():
         decision = judge(policies, pod)
-        if {each.reason for each in decision.violations + decision.observed} & wanted:
+        if {each.reason for each in decision.violations + decision.observed} & shown_reasons:
             return pod, decision.message
     return None, ""
 
@@ -90,9 +90,9 @@ def _candidate_pods(policies: PolicySet, classes: list[str]) -> Iterator[dict[st
         yield pod_of({}, priorityClassName=name)
     for limit_range in policies.limit_ranges:
         for item in limit_range.items:
-            amounts = {name: str(quantity) for name, quantity in item.min.items()}
-            if amounts:
-                yield pod_of({"requests": amounts, "limits": amounts})
+            min_amounts = {name: str(quantity) for name, quantity in item.min.items()}
+            if min_amounts:
+                yield pod_of({"requests": min_amounts, "limits": min_amounts})
 
 
 def pod_of(resources: Mapping[str, Any], **spec: Any) -> dict[str, Any]:
@@ -118,14 +118,14 @@ def tried(manifest: Mapping[str, Any], before: PolicySet | None, text: str) -> d
     if before is None:
         return {}
     try:
-        documents = parse_documents(text, "pod")
+        pasted_documents = parse_documents(text, "pod")
     except ManifestError as error:
         return {"try_error": str(error)}
-    if len(documents) != 1 or not isinstance(documents[0].value, dict):
+    if len(pasted_documents) != 1 or not isinstance(pasted_documents[0].value, dict):
         return {"try_error": "paste one object, such as a pod"}
-    obj = documents[0].value
+    pasted_object = pasted_documents[0].value
     try:
         after = simulation.with_unsaved(before, [manifest])
-        return {"verdict": judge(after, obj), "verdict_now": judge(before, obj)}
+        return {"verdict": judge(after, pasted_object), "verdict_now": judge(before, pasted_object)}
     except DecodeError as error:
         return {"try_error": str(error)}

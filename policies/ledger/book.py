@@ -1,4 +1,4 @@
-"""Book of one transaction: Quota and charges read once, charged in memory, written once."""
+"""Book of one transaction: Quotas and charges locked, charged in memory, written; unconfirmed."""
 
 from __future__ import annotations
 

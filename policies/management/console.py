@@ -1,4 +1,4 @@
-"""Console, the parent of all commands: help layout, ``find_cluster``, exit codes."""
+"""Console, the parent of commands: help layout, ``find_cluster``, ``refused``, exit codes."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def find_cluster(name: str) -> Cluster:
     """Find a cluster; raises CommandError with the known names."""
     cluster: Cluster | None = Cluster.objects.filter(name=name).first()
     if cluster is None:
-        known = ", ".join(Cluster.objects.values_list("name", flat=True)) or "none yet"
-        raise CommandError(f'no cluster "{name}"; known: {known}', returncode=USAGE)
+        known_names = ", ".join(Cluster.objects.values_list("name", flat=True)) or "none yet"
+        raise CommandError(f'no cluster "{name}"; known: {known_names}', returncode=USAGE)
     return cluster
 
 
 def refused(error: ManifestError) -> CommandError:
     """The error of a command that found problems: one line each, exit code 1."""
-    count = len(error.problems)
-    summary = f"{count} problem{'s' if count > 1 else ''}; nothing was imported"
+    problem_count = len(error.problems)
+    summary = f"{problem_count} problem{'s' if problem_count > 1 else ''}; nothing was imported"
     return CommandError(f"{error}\n{summary}", returncode=FINDINGS)

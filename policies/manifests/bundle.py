@@ -1,4 +1,4 @@
-"""Bundle of Wanted objects of all sources: metadata, status stripped; repeated ones refused."""
+"""Bundle of Wanted objects of all sources: stripped metadata, kept status; repetitions refused."""
 
 from __future__ import annotations
 
@@ -60,37 +60,37 @@ def read_bundle(sources: Iterable[Source], *, namespace: str = DEFAULT_NAMESPACE
 
     Objects without a namespace are put into ``namespace``.
     """
-    problems: list[Problem] = []
+    bundle_problems: list[Problem] = []
     contents = BundleContents()
     for source in sources:
         try:
-            more = find_objects(parse_documents(source.text, source.name))
+            source_contents = find_objects(parse_documents(source.text, source.name))
         except ManifestError as error:
-            problems += error.problems
+            bundle_problems += error.problems
             continue
-        contents.objects += more.objects
-        contents.configurations += more.configurations
-        contents.others += more.others
-        contents.problems += more.problems
-    problems += contents.problems
-    for item in contents.objects:
-        problems += object_problems(item)
-    for item in contents.configurations:
-        problems += configuration_problems(item)
-    if problems:
-        raise ManifestError(problems)
+        contents.objects += source_contents.objects
+        contents.configurations += source_contents.configurations
+        contents.others += source_contents.others
+        contents.problems += source_contents.problems
+    bundle_problems += contents.problems
+    for bundle_object in contents.objects:
+        bundle_problems += object_problems(bundle_object)
+    for bundle_object in contents.configurations:
+        bundle_problems += configuration_problems(bundle_object)
+    if bundle_problems:
+        raise ManifestError(bundle_problems)
     return _build_bundle(contents, namespace)
 
 
 def _build_bundle(contents: BundleContents, namespace: str) -> Bundle:
     wanted = [Wanted(stripped(item, namespace), item) for item in contents.objects]
-    problems = _repeated_objects(wanted)
-    problems += [
-        item.problem("", "a second configuration of the quota plugin", "keep one")
-        for item in contents.configurations[1:]
+    bundle_problems = _repeated_objects(wanted)
+    bundle_problems += [
+        second.problem("", "a second configuration of the quota plugin", "keep one")
+        for second in contents.configurations[1:]
     ]
-    if problems:
-        raise ManifestError(problems)
+    if bundle_problems:
+        raise ManifestError(bundle_problems)
     configuration = next(iter(contents.configurations), None)
     return Bundle(
         objects=tuple(sorted(wanted, key=lambda w: _KIND_ORDER[w.item.kind])),
@@ -103,42 +103,42 @@ def _build_bundle(contents: BundleContents, namespace: str) -> Bundle:
 def _repeated_objects(wanted: list[Wanted]) -> list[Problem]:
     """Find objects that appear twice: only one of them could be stored."""
     first: dict[tuple[str, str, str], BundleObject] = {}
-    problems: list[Problem] = []
+    repetitions: list[Problem] = []
     for one in wanted:
         if one.key in first:
             line = first[one.key].document.place_of(first[one.key].at("metadata.name"))[0]
             place = f"{first[one.key].document.source}:{line}"
-            problems.append(
+            repetitions.append(
                 one.item.problem("metadata.name", f"the same object as at {place}", "keep one")
             )
         first.setdefault(one.key, one.item)
-    return problems
+    return repetitions
 
 
-def stripped(item: BundleObject, namespace: str) -> dict[str, Any]:
+def stripped(given: BundleObject, namespace: str) -> dict[str, Any]:
     """Remove what only servers and clients write, and fill in the namespace."""
-    metadata = {name: item.metadata[name] for name in _KEPT_METADATA if item.metadata.get(name)}
-    annotations = dict(metadata.pop("annotations", {}))
+    metadata = {name: given.metadata[name] for name in _KEPT_METADATA if given.metadata.get(name)}
+    kept_annotations = dict(metadata.pop("annotations", {}))
     # kubectl stores the whole manifest in it: it would repeat every change.
-    annotations.pop(_CLIENT_ANNOTATION, None)
-    if annotations:
-        metadata["annotations"] = annotations
-    if item.kind in CLUSTER_KINDS:
+    kept_annotations.pop(_CLIENT_ANNOTATION, None)
+    if kept_annotations:
+        metadata["annotations"] = kept_annotations
+    if given.kind in CLUSTER_KINDS:
         metadata.pop("namespace", None)
     else:
         metadata.setdefault("namespace", namespace)
-    left = {k: v for k, v in item.value.items() if k not in ("metadata", "status")}
-    if item.kind == "Namespace":
-        left.pop("spec", None)
-    return {**left, "metadata": metadata, **_kept_status(item)}
+    kept_fields = {k: v for k, v in given.value.items() if k not in ("metadata", "status")}
+    if given.kind == "Namespace":
+        kept_fields.pop("spec", None)
+    return {**kept_fields, "metadata": metadata, **_kept_status(given)}
 
 
 def _kept_status(item: BundleObject) -> dict[str, Any]:
     """Keep a quota's used amounts, and the phase of a namespace that is being deleted."""
-    status = item.value.get("status")
-    if not isinstance(status, dict):
+    given_status = item.value.get("status")
+    if not isinstance(given_status, dict):
         return {}
     if item.kind == "ResourceQuota":
-        return {"status": status}
-    is_ending = item.kind == "Namespace" and status.get("phase") == "Terminating"
+        return {"status": given_status}
+    is_ending = item.kind == "Namespace" and given_status.get("phase") == "Terminating"
     return {"status": {"phase": "Terminating"}} if is_ending else {}

@@ -1,4 +1,4 @@
-"""Problems of one BundleObject: shape, names given twice, engine's rules, a refused save.
+"""Problems of one BundleObject: shape, old and new names, rules of its kind, a refused save.
 
 The rules themselves are the engine's and the validators'.
 """
@@ -50,9 +50,9 @@ def object_problems(item: BundleObject) -> list[Problem]:
 
 def shape_problems(item: BundleObject, shape: Shape) -> list[Problem]:
     """Every field that is unknown to the shape, has a wrong type, or stands under two names."""
-    findings = list(shape_findings(item.value, shape))
-    findings += _old_and_new_names(item.value)
-    return [item.problem(*finding) for finding in findings]
+    shape_deviations = list(shape_findings(item.value, shape))
+    shape_deviations += _old_and_new_names(item.value)
+    return [item.problem(*finding) for finding in shape_deviations]
 
 
 def configuration_problems(item: BundleObject) -> list[Problem]:
@@ -86,13 +86,13 @@ def limited_resources(item: BundleObject) -> tuple[dict[str, Any], ...]:
 
 def _old_and_new_names(value: Any) -> list[Finding]:
     """Find a field that stands under both its old and its new name."""
-    findings: list[Finding] = []
+    twice_named: list[Finding] = []
     spec = value.get("spec") if isinstance(value, dict) else None
     for name in ("limits", "rules"):
         entries = spec.get(name) if isinstance(spec, dict) else None
         for index, entry in enumerate(entries if isinstance(entries, list) else []):
-            given = entry if isinstance(entry, dict) else {}
-            findings += [
+            given_entry = entry if isinstance(entry, dict) else {}
+            twice_named += [
                 (
                     f"spec.{name}[{index}].{old}",
                     f"{old} is an old name of {new}",
@@ -100,45 +100,45 @@ def _old_and_new_names(value: Any) -> list[Finding]:
                     TWICE,
                 )
                 for new, old in _NEW_AND_OLD_NAMES
-                if new in given and old in given
+                if new in given_entry and old in given_entry
             ]
-    return findings
+    return twice_named
 
 
 def _rule_findings(item: BundleObject) -> list[Finding]:
     """Check the rules; an object that cannot be decoded is one finding."""
     manifest = item.value
-    errors = [*text_errors(manifest), *metadata_errors(item.metadata)]
+    rule_errors = [*text_errors(manifest), *metadata_errors(item.metadata)]
     # Kubernetes checks these for every kind. ``generateName`` is no name: nothing would find it.
     if not item.name:
-        detail = "give it a name: without one it could not be found again"
-        errors.append(FieldError(ErrorType.REQUIRED, "metadata.name", None, detail))
+        no_name = "give it a name: without one it could not be found again"
+        rule_errors.append(FieldError(ErrorType.REQUIRED, "metadata.name", None, no_name))
     if item.namespace and item.kind not in CLUSTER_KINDS:
-        errors += [
+        rule_errors += [
             FieldError(ErrorType.INVALID, "metadata.namespace", item.namespace, text)
             for text in dns1123_label_errors(item.namespace)
         ]
     try:
         decode_enforcement(item.metadata.get("annotations"))
-        errors += _RULES_OF_KIND[item.kind](manifest)
+        rule_errors += _RULES_OF_KIND[item.kind](manifest)
     except DecodeError as error:
         return [(error.field, error.detail, "", TYPE)]
     # The rules of metadata and those of the kind may find the same error.
-    unique = dict.fromkeys((error.field, error.message, error.type.cause) for error in errors)
+    unique = dict.fromkeys((error.field, error.message, error.type.cause) for error in rule_errors)
     return [(field, message, "", code) for field, message, code in unique]
 
 
 def _namespace_errors(manifest: Mapping[str, Any]) -> Iterable[FieldError]:
     name = (manifest.get("metadata") or {}).get("name") or ""
-    texts = dns1123_label_errors(name) if name else []
-    return [FieldError(ErrorType.INVALID, "metadata.name", name, text) for text in texts]
+    label_errors = dns1123_label_errors(name) if name else []
+    return [FieldError(ErrorType.INVALID, "metadata.name", name, text) for text in label_errors]
 
 
 def _priority_class_errors(manifest: Mapping[str, Any]) -> Iterable[FieldError]:
-    value = manifest.get("value")
+    class_value = manifest.get("value")
     return priority_class_errors(
         name=(manifest.get("metadata") or {}).get("name") or "",
-        value=int(value) if value is not None else 0,
+        value=int(class_value) if class_value is not None else 0,
         preemption_policy=manifest.get("preemptionPolicy") or "",
         global_default=bool(manifest.get("globalDefault")),
     )

@@ -25,15 +25,15 @@ _AMOUNTS: Final = {
 def changes(before: Manifest | None, after: Manifest | None) -> list[str]:
     """The differences, one line each; none for equal manifests."""
     if before is None or after is None:
-        made = before is None and after is not None
+        is_created = before is None and after is not None
         whole = after or before
         if whole is None:
             return []
         kind = str(whole.get("kind"))
-        phrases = [f"{kind} {'created' if made else 'deleted'}"]
+        phrases = [f"{kind} {'created' if is_created else 'deleted'}"]
         return (
             [*phrases, *_CHANGES_OF_KIND.get(kind, _other_changes)({"kind": kind}, whole)]
-            if made
+            if is_created
             else phrases
         )
     return [
@@ -44,26 +44,26 @@ def changes(before: Manifest | None, after: Manifest | None) -> list[str]:
 
 def _metadata_changes(before: Manifest, after: Manifest) -> Iterator[str]:
     old, new = before.get("metadata") or {}, after.get("metadata") or {}
-    modes = [
+    enforcements = [
         (one.get("annotations") or {}).get(ENFORCEMENT_ANNOTATION, "enforce") for one in (old, new)
     ]
-    if modes[0] != modes[1]:
-        yield f"enforcement changed from {modes[0]} to {modes[1]}"
+    if enforcements[0] != enforcements[1]:
+        yield f"enforcement changed from {enforcements[0]} to {enforcements[1]}"
     for name, word in (("labels", "label"), ("annotations", "annotation")):
         mine, theirs = old.get(name) or {}, new.get(name) or {}
         for key in sorted((mine.keys() | theirs.keys()) - {ENFORCEMENT_ANNOTATION}):
             yield from _value_change(f"{word} {key}", mine.get(key), theirs.get(key))
 
 
-def _value_change(what: str, old: Any, new: Any) -> Iterator[str]:
+def _value_change(value_words: str, old: Any, new: Any) -> Iterator[str]:
     if old == new:
         return
     if old is None:
-        yield f"{what} set to {new}"
+        yield f"{value_words} set to {new}"
     elif new is None:
-        yield f"{what} removed (was {old})"
+        yield f"{value_words} removed (was {old})"
     else:
-        yield f"{what} changed from {old} to {new}"
+        yield f"{value_words} changed from {old} to {new}"
 
 
 def _amount_change(what: str, old: Any, new: Any) -> Iterator[str]:
@@ -92,34 +92,34 @@ def _quantity(text: Any) -> Quantity | None:
 def _limit_range_changes(before: Manifest, after: Manifest) -> Iterator[str]:
     old, new = _limit_items(before), _limit_items(after)
     for kind in dict.fromkeys([*old, *new]):
-        mine, theirs = old.get(kind, {}), new.get(kind, {})
-        if not mine and kind not in old:
+        old_amounts, new_amounts = old.get(kind, {}), new.get(kind, {})
+        if not old_amounts and kind not in old:
             yield f"{kind or 'item'} added"
         elif kind not in new:
             yield f"{kind or 'item'} removed"
-        for name, resource in dict.fromkeys([*mine, *theirs]):
-            what = f"{resource} {_AMOUNTS[name]} of {kind}"
+        for name, resource in dict.fromkeys([*old_amounts, *new_amounts]):
+            amount_words = f"{resource} {_AMOUNTS[name]} of {kind}"
             yield from _amount_change(
-                what, mine.get((name, resource)), theirs.get((name, resource))
+                amount_words, old_amounts.get((name, resource)), new_amounts.get((name, resource))
             )
 
 
 def _limit_items(manifest: Manifest) -> dict[str, dict[tuple[str, str], str]]:
     """Amounts by type, then by column and resource; items of one type are put together."""
     amounts_by_type: dict[str, dict[tuple[str, str], str]] = {}
-    for item in (manifest.get("spec") or {}).get("limits") or []:
-        amounts = amounts_by_type.setdefault(str((item or {}).get("type") or ""), {})
+    for limits_item in (manifest.get("spec") or {}).get("limits") or []:
+        amounts = amounts_by_type.setdefault(str((limits_item or {}).get("type") or ""), {})
         for name in _AMOUNTS:
-            for resource, value in ((item or {}).get(name) or {}).items():
+            for resource, value in ((limits_item or {}).get(name) or {}).items():
                 amounts[name, resource] = "0" if value is None else str(value)
     return amounts_by_type
 
 
 def _quota_changes(before: Manifest, after: Manifest) -> Iterator[str]:
     old, new = before.get("spec") or {}, after.get("spec") or {}
-    mine, theirs = old.get("hard") or {}, new.get("hard") or {}
-    for name in dict.fromkeys([*mine, *theirs]):
-        yield from _amount_change(f"limit of {name}", mine.get(name), theirs.get(name))
+    old_hard, new_hard = old.get("hard") or {}, new.get("hard") or {}
+    for name in dict.fromkeys([*old_hard, *new_hard]):
+        yield from _amount_change(f"limit of {name}", old_hard.get(name), new_hard.get(name))
     yield from _member_changes("scope", _scope_texts(old), _scope_texts(new))
 
 
@@ -133,9 +133,9 @@ def _scope_words(entry: Manifest) -> str:
     return f"{entry.get('scopeName')} {entry.get('operator')} {values}".strip()
 
 
-def _member_changes(what: str, old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
-    yield from (f"{what} {each} removed" for each in old if each not in new)
-    yield from (f"{what} {each} added" for each in new if each not in old)
+def _member_changes(member_words: str, old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    yield from (f"{member_words} {member} removed" for member in old if member not in new)
+    yield from (f"{member_words} {member} added" for member in new if member not in old)
 
 
 def _metadata_policy_changes(before: Manifest, after: Manifest) -> Iterator[str]:
@@ -147,17 +147,17 @@ def _metadata_policy_changes(before: Manifest, after: Manifest) -> Iterator[str]
 
 
 def _rule_changes(old: Sequence[Any], new: Sequence[Any]) -> Iterator[str]:
-    left = [rule for rule in old if rule not in new]
+    removed_rules = [rule for rule in old if rule not in new]
     came = [(number, rule) for number, rule in enumerate(new) if rule not in old]
     # As many rules as before: they were changed in place, not removed and added.
-    if len(old) == len(new) and len(left) == len(came):
-        for rule, (number, other) in zip(left, came, strict=True):
+    if len(old) == len(new) and len(removed_rules) == len(came):
+        for rule, (number, other) in zip(removed_rules, came, strict=True):
             before, after = _rule_sentence(rule), _rule_sentence(other)
             yield f"rule {number + 1} changed from: {before}; to: {after}"
     else:
-        yield from (f"rule removed: {_rule_sentence(rule)}" for rule in left)
+        yield from (f"rule removed: {_rule_sentence(rule)}" for rule in removed_rules)
         yield from (f"rule {number + 1} added: {_rule_sentence(rule)}" for number, rule in came)
-    if not left and not came and list(old) != list(new):
+    if not removed_rules and not came and list(old) != list(new):
         yield "rules in another order"
 
 
@@ -169,8 +169,8 @@ def _priority_class_changes(before: Manifest, after: Manifest) -> Iterator[str]:
     yield from _amount_change("value", before.get("value"), after.get("value"))
     if bool(before.get("globalDefault")) != bool(after.get("globalDefault")):
         yield f"{'becomes' if after.get('globalDefault') else 'is no longer'} the cluster's default"
-    for name in ("preemptionPolicy", "description"):
-        yield from _value_change(name, before.get(name), after.get(name))
+    for class_field in ("preemptionPolicy", "description"):
+        yield from _value_change(class_field, before.get(class_field), after.get(class_field))
 
 
 def _configuration_changes(before: Manifest, after: Manifest) -> Iterator[str]:
@@ -185,17 +185,17 @@ def _configuration_changes(before: Manifest, after: Manifest) -> Iterator[str]:
 
 def _limited_resource_words(entry: Manifest) -> str:
     group = f".{entry['apiGroup']}" if entry.get("apiGroup") else ""
-    contains = ", ".join(str(word) for word in entry.get("matchContains") or [])
-    scopes = "; ".join(_scope_words(scope) for scope in entry.get("matchScopes") or [])
-    words = [f"{entry.get('resource')}{group}"]
-    words += [f"using {contains}"] if contains else []
-    words += [f"where {scopes}"] if scopes else []
-    return " ".join(words)
+    contained_words = ", ".join(str(word) for word in entry.get("matchContains") or [])
+    scope_words = "; ".join(_scope_words(scope) for scope in entry.get("matchScopes") or [])
+    entry_words = [f"{entry.get('resource')}{group}"]
+    entry_words += [f"using {contained_words}"] if contained_words else []
+    entry_words += [f"where {scope_words}"] if scope_words else []
+    return " ".join(entry_words)
 
 
 def _other_changes(before: Manifest, after: Manifest) -> Iterator[str]:
-    for name in sorted((before.keys() | after.keys()) - {"metadata", "kind", "apiVersion"}):
-        yield from _value_change(name, before.get(name), after.get(name))
+    for other_field in sorted((before.keys() | after.keys()) - {"metadata", "kind", "apiVersion"}):
+        yield from _value_change(other_field, before.get(other_field), after.get(other_field))
 
 
 _CHANGES_OF_KIND: Final[Mapping[str, Callable[[Manifest, Manifest], Iterator[str]]]] = {

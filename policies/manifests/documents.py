@@ -1,4 +1,4 @@
-"""Document, Problem, ManifestError: line and column of each field path, message and hint."""
+"""Document, Problem, ManifestError: line and column of each field path, message, hint, code."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Problem:
     code: str = "invalid"
 
     def __str__(self) -> str:
-        where = f"{self.source}:{self.line}:{self.column}" if self.line else self.source
+        file_line_column = f"{self.source}:{self.line}:{self.column}" if self.line else self.source
         field = f"{self.field}: " if self.field else ""
         hint = f" ({self.hint})" if self.hint else ""
-        return f"{where}: {field}{self.message}{hint}"
+        return f"{file_line_column}: {field}{self.message}{hint}"
 
     def to_json(self) -> dict[str, object]:
         """The problem as JSON."""
@@ -64,10 +64,10 @@ class Document:
         """Line and column of a field path such as ``spec.limits[0].max[cpu]``, or of its parent."""
         path: Path = ()
         for bracket, name in _PATH_STEP.findall(field_text):
-            step: str | int = name or (int(bracket) if bracket.isdecimal() else bracket)
-            if (*path, step) not in self.places:
+            path_step: str | int = name or (int(bracket) if bracket.isdecimal() else bracket)
+            if (*path, path_step) not in self.places:
                 break
-            path = (*path, step)
+            path = (*path, path_step)
         return self.places.get(path, (0, 0))
 
     def problem(

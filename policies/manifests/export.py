@@ -1,4 +1,4 @@
-"""Stored objects of a cluster as YAML by kind and namespace; its limitedResources as a file."""
+"""Stored objects of a cluster exported as YAML by kinds and namespaces; its limitedResources."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def export_cluster(
     cluster: Cluster, *, kinds: Collection[str] = KINDS, namespaces: Collection[str] = ()
 ) -> str:
     """The objects of the kinds; with ``namespaces`` only these and their policies."""
-    objects: list[Any] = []
+    exported: list[Any] = []
     if "Namespace" in kinds:
         spaces = Namespace.objects.filter(cluster=cluster)
-        objects += spaces.filter(name__in=namespaces) if namespaces else spaces
+        exported += spaces.filter(name__in=namespaces) if namespaces else spaces
     if "PriorityClass" in kinds and not namespaces:
-        objects += PriorityClass.objects.filter(cluster=cluster)
+        exported += PriorityClass.objects.filter(cluster=cluster)
     for kind, model in NAMESPACED.items():
         if kind in kinds:
             stored = model.objects.filter(namespace__cluster=cluster)
             stored = stored.filter(namespace__name__in=namespaces) if namespaces else stored
-            objects += stored.select_related("namespace").prefetch_related(*model.row_sets)
-    return render_manifests(obj.to_manifest() for obj in objects)
+            exported += stored.select_related("namespace").prefetch_related(*model.row_sets)
+    return render_manifests(exported_object.to_manifest() for exported_object in exported)
 
 
 def export_limited_resources(cluster: Cluster) -> str:

@@ -1,4 +1,4 @@
-"""A Bundle applied all or nothing, or as a dry run: Report, ObjectChanges, diffs, hints."""
+"""A Bundle imported all or nothing, or as a dry run: Report of ObjectChanges, diffs, hints."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class ObjectChange:
     @property
     def diff(self) -> str:
         """The change as a unified diff."""
-        lines = difflib.unified_diff(
+        diff_lines = difflib.unified_diff(
             self.before.splitlines(keepends=True),
             self.after.splitlines(keepends=True),
             f"stored/{self.title}" if self.before else "/dev/null",
             f"new/{self.title}",
         )
-        return "".join(lines)
+        return "".join(diff_lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,38 +82,38 @@ def import_bundle(
     """
     if dry_run:
         return _preview(bundle, cluster, create=create_namespaces)
-    problems: list[Problem] = []
-    changes: list[ObjectChange] = []
+    import_problems: list[Problem] = []
+    imported: list[ObjectChange] = []
     with services.policy_write(cluster), services.in_bulk():
         # All locks before the first write, in one order, as decisions take them.
         services.lock_used(cluster, {wanted.key[1] for wanted in bundle.objects})
         for wanted in bundle.objects:
             try:
-                changes.append(_apply_wanted(wanted, cluster, author, create=create_namespaces))
+                imported.append(_apply_wanted(wanted, cluster, author, create=create_namespaces))
             except ValidationError as error:
-                problems += refusal_problems(wanted.item, error, _HINTS)
+                import_problems += refusal_problems(wanted.item, error, _HINTS)
         if bundle.configuration is not None:
-            changes.append(_set_configuration(bundle, cluster, author))
-        if problems:
-            raise ManifestError(problems)
+            imported.append(_set_configuration(bundle, cluster, author))
+        if import_problems:
+            raise ManifestError(import_problems)
     # Once all is written: a lint may concern several objects of a namespace.
     namespaces = sorted({wanted.key[1] for wanted in bundle.objects} - {""})
     lints = (lint for name in namespaces for lint in services.lint(cluster, name))
-    return Report(changes=tuple(changes), hints=tuple(_lint_hint(lint) for lint in lints))
+    return Report(changes=tuple(imported), hints=tuple(_lint_hint(lint) for lint in lints))
 
 
 def _preview(bundle: Bundle, cluster: Cluster, *, create: bool) -> Report:
     manifests = [wanted.manifest for wanted in bundle.objects]
     previews = services.preview_many(cluster=cluster, manifests=manifests, create_namespaces=create)
-    problems = [
+    import_problems = [
         problem
         for wanted, preview in zip(bundle.objects, previews, strict=True)
         if preview.error is not None
         for problem in refusal_problems(wanted.item, preview.error, _HINTS)
     ]
-    if problems:
-        raise ManifestError(problems)
-    changes = [
+    if import_problems:
+        raise ManifestError(import_problems)
+    previewed = [
         ObjectChange(
             _object_title(each.key), _manifest_text(each.before), _manifest_text(each.after)
         )
@@ -121,9 +121,9 @@ def _preview(bundle: Bundle, cluster: Cluster, *, create: bool) -> Report:
     ]
     if bundle.configuration is not None:
         after = render_documents([admission_configuration(list(bundle.limited_resources or ()))])
-        changes.append(ObjectChange(_CONFIGURATION, export_limited_resources(cluster), after))
+        previewed.append(ObjectChange(_CONFIGURATION, export_limited_resources(cluster), after))
     lints = services.lint_previews(cluster, previews)
-    return Report(changes=tuple(changes), hints=tuple(_lint_hint(lint) for lint in lints))
+    return Report(changes=tuple(previewed), hints=tuple(_lint_hint(lint) for lint in lints))
 
 
 def _manifest_text(manifest: dict[str, Any] | None) -> str:
@@ -139,9 +139,9 @@ def _apply_wanted(
     wanted: Wanted, cluster: Cluster, author: Author, *, create: bool
 ) -> ObjectChange:
     kind, namespace, name = wanted.key
-    stored = services.find_object(cluster, kind=kind, name=name, namespace=namespace)
-    before = _manifest_text(stored.to_manifest() if stored else None)
-    saved = services.apply_manifest(
+    stored_object = services.find_object(cluster, kind=kind, name=name, namespace=namespace)
+    text_before = _manifest_text(stored_object.to_manifest() if stored_object else None)
+    imported = services.apply_manifest(
         cluster=cluster,
         manifest=wanted.manifest,
         user=author.user,
@@ -149,21 +149,21 @@ def _apply_wanted(
         create_namespace=create,
     )
     return ObjectChange(
-        _object_title(wanted.key), before, _manifest_text(saved.instance.to_manifest())
+        _object_title(wanted.key), text_before, _manifest_text(imported.instance.to_manifest())
     )
 
 
 def _set_configuration(bundle: Bundle, cluster: Cluster, author: Author) -> ObjectChange:
-    before = export_limited_resources(cluster)
+    configuration_before = export_limited_resources(cluster)
     services.set_limited_resources(
         cluster=cluster,
         entries=list(bundle.limited_resources or ()),
         user=author.user,
         reason=author.reason,
     )
-    return ObjectChange(_CONFIGURATION, before, export_limited_resources(cluster))
+    return ObjectChange(_CONFIGURATION, configuration_before, export_limited_resources(cluster))
 
 
 def _lint_hint(lint: Lint) -> str:
-    place = f"{lint.policy.kind} {lint.policy.namespace}/{lint.policy.name}"
-    return ": ".join(part for part in (place, lint.field, lint.message) if part)
+    hinted_policy = f"{lint.policy.kind} {lint.policy.namespace}/{lint.policy.name}"
+    return ": ".join(part for part in (hinted_policy, lint.field, lint.message) if part)

@@ -1,4 +1,4 @@
-"""Documents sorted into BundleObjects by kind and apiVersion; lists and plugin files opened."""
+"""BundleObjects sorted by kind and apiVersion; lists and plugins opened, other kinds set aside."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class BundleObject:
     @property
     def metadata(self) -> dict[str, Any]:
         """Its ``metadata``, empty where it is none."""
-        found = self.value.get("metadata")
-        return found if isinstance(found, dict) else {}
+        given = self.value.get("metadata")
+        return given if isinstance(given, dict) else {}
 
     @property
     def namespace(self) -> str:
@@ -89,12 +89,12 @@ def find_objects(documents: Iterable[Document]) -> BundleContents:
     """Sort the objects of the documents, in order; lists in lists are opened, too."""
     contents = BundleContents()
     # A stack and no recursion: files may nest lists as deep as they like.
-    pending = [BundleObject(document.value, document) for document in documents]
-    pending.reverse()
-    while pending:
-        item = pending.pop()
-        inside = _sort_object(item, contents)
-        pending += reversed(inside)
+    unsorted = [BundleObject(document.value, document) for document in documents]
+    unsorted.reverse()
+    while unsorted:
+        item = unsorted.pop()
+        list_members = _sort_object(item, contents)
+        unsorted += reversed(list_members)
     return contents
 
 
@@ -124,20 +124,20 @@ def _sort_object(item: BundleObject, contents: BundleContents) -> list[BundleObj
 def _set_aside(item: BundleObject, contents: BundleContents) -> None:
     """Set aside an object that is no policy; a kind close to a known one is a misspelling."""
     # Close enough for misspellings, too far for other kinds of Kubernetes.
-    near = difflib.get_close_matches(item.kind, _KNOWN_KINDS, n=1, cutoff=0.85)
-    if near:
+    near_kinds = difflib.get_close_matches(item.kind, _KNOWN_KINDS, n=1, cutoff=0.85)
+    if near_kinds:
         message = f'unknown kind "{item.kind}"'
-        contents.problems.append(item.problem("kind", message, f"did you mean {near[0]}?"))
+        contents.problems.append(item.problem("kind", message, f"did you mean {near_kinds[0]}?"))
     else:
         contents.others.append(item)
 
 
-def _version_problems(item: BundleObject, known: tuple[str, ...]) -> list[Problem]:
-    version = item.value.get("apiVersion")
-    if version in known:
+def _version_problems(item: BundleObject, known_versions: tuple[str, ...]) -> list[Problem]:
+    given_version = item.value.get("apiVersion")
+    if given_version in known_versions:
         return []
-    message = f'no kind "{item.kind}" in version "{version or ""}"'
-    return [item.problem("apiVersion", message, f"write {known[0]}")]
+    message = f'no kind "{item.kind}" in version "{given_version or ""}"'
+    return [item.problem("apiVersion", message, f"write {known_versions[0]}")]
 
 
 def _open_list(item: BundleObject, contents: BundleContents) -> list[BundleObject]:
@@ -169,14 +169,14 @@ def _open_plugins(item: BundleObject, contents: BundleContents) -> None:
     for index, plugin in enumerate(plugins if isinstance(plugins, list) else []):
         if not isinstance(plugin, dict) or plugin.get("name") != PLUGIN:
             continue
-        at = f"plugins[{index}]"
+        plugin_path = f"plugins[{index}]"
         for name in sorted(set(plugin) - {"name", "configuration", "path"}):
             message, hint = f'unknown field "{name}"', "indent it under configuration"
-            contents.problems.append(item.problem(f"{at}.{name}", message, hint))
+            contents.problems.append(item.problem(f"{plugin_path}.{name}", message, hint))
         if plugin.get("path"):
             message, hint = "a second file is not read", "write its content under configuration"
-            contents.problems.append(item.problem(f"{at}.path", message, hint))
-        place = item.at(f"{at}.configuration")
+            contents.problems.append(item.problem(f"{plugin_path}.path", message, hint))
+        configuration_path = item.at(f"{plugin_path}.configuration")
         contents.configurations.append(
-            BundleObject(plugin.get("configuration"), item.document, place)
+            BundleObject(plugin.get("configuration"), item.document, configuration_path)
         )

@@ -1,4 +1,4 @@
-"""YAML written: canonical field order, indents, quoted, escaped scalars; AdmissionConfiguration.
+"""YAML written in canonical field order: indents, blocks, scalars quoted; AdmissionConfiguration.
 
 Neither of the well-known dumpers quotes all of ``y``, ``no``, ``0o17``, ``1e3`` and ``08``, and
 kubectl, which reads YAML 1.1, then sees booleans and numbers. Hence an emitter of our own.
@@ -37,14 +37,14 @@ def canonical(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def admission_configuration(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Limited resources as the configuration file that an API server reads at its start."""
-    version = ADMISSION_VERSIONS[0]
+    admission_version = ADMISSION_VERSIONS[0]
     configuration = {
-        "apiVersion": version,
+        "apiVersion": admission_version,
         "kind": "ResourceQuotaConfiguration",
         "limitedResources": list(entries),
     }
     return {
-        "apiVersion": version,
+        "apiVersion": admission_version,
         "kind": "AdmissionConfiguration",
         "plugins": [
             {"name": PLUGIN, "configuration": _in_field_order(configuration, QUOTA_CONFIGURATION)}
@@ -53,8 +53,8 @@ def admission_configuration(entries: Sequence[Mapping[str, Any]]) -> dict[str, A
 
 
 def _sort_key(manifest: Mapping[str, Any]) -> tuple[int, str, str]:
-    metadata = manifest["metadata"]
-    return _KIND_ORDER[manifest["kind"]], metadata.get("namespace", ""), metadata["name"]
+    sort_metadata = manifest["metadata"]
+    return _KIND_ORDER[manifest["kind"]], sort_metadata.get("namespace", ""), sort_metadata["name"]
 
 
 def _in_field_order(value: Any, shape: Shape) -> Any:
@@ -78,19 +78,19 @@ def _yaml_lines(value: Any, depth: int) -> Iterator[str]:
     indent = "  " * depth
     if isinstance(value, dict):
         for key, item in value.items():
-            head = f"{indent}{_yaml_scalar(key)}:"
+            yaml_key = f"{indent}{_yaml_scalar(key)}:"
             if _is_block(item):
-                yield head
+                yield yaml_key
                 # Lists of a field stand at its own depth, as kubectl writes them.
                 yield from _yaml_lines(item, depth if isinstance(item, list) else depth + 1)
             else:
-                yield f"{head} {_yaml_scalar(item)}"
+                yield f"{yaml_key} {_yaml_scalar(item)}"
         return
     for item in value:
         if _is_block(item):
-            first, *others = _yaml_lines(item, depth + 1)
-            yield f"{indent}- {first.lstrip(' ')}"
-            yield from others
+            first_line, *other_lines = _yaml_lines(item, depth + 1)
+            yield f"{indent}- {first_line.lstrip(' ')}"
+            yield from other_lines
         else:
             yield f"{indent}- {_yaml_scalar(item)}"
 
@@ -116,5 +116,5 @@ def _yaml_scalar(value: Any) -> str:
 
 
 def _escape_character(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004  16 bits
+    code_point = ord(match[0])
+    return f"\\u{code_point:04x}" if code_point <= 0xFFFF else f"\\U{code_point:08x}"  # noqa: PLR2004  16 bits

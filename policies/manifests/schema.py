@@ -1,4 +1,4 @@
-"""Shape of each kind: known fields, value types; findings ("unknown field", "must be")."""
+"""Shape of each kind: known fields, value types; deviations ("unknown field", "must be")."""
 
 from __future__ import annotations
 
@@ -114,12 +114,12 @@ def shape_findings(value: Any, shape: Shape, path: str = "") -> Iterator[Finding
     if value is None or shape is ANYTHING:
         return
     is_map = isinstance(value, dict)
-    inner = shape.values if is_map else shape.entries if isinstance(value, list) else None
+    inner_shape = shape.values if is_map else shape.entries if isinstance(value, list) else None
     if shape.fields is not None and is_map:
         yield from _field_findings(value, shape.fields, path)
-    elif inner is not None:
-        for key, item in value.items() if is_map else enumerate(value):
-            yield from shape_findings(item, inner, f"{path}[{key}]")
+    elif inner_shape is not None:
+        for key, shaped in value.items() if is_map else enumerate(value):
+            yield from shape_findings(shaped, inner_shape, f"{path}[{key}]")
     elif shape is QUANTITY:
         yield from _quantity_findings(value, path)
     elif not _fits_shape(value, shape):
@@ -134,15 +134,15 @@ def shape_findings(value: Any, shape: Shape, path: str = "") -> Iterator[Finding
 def _field_findings(
     value: dict[str, Any], fields: Mapping[str, Shape], path: str
 ) -> Iterator[Finding]:
-    for name, item in value.items():
-        here = f"{path}.{name}" if path else name
+    for name, field_value in value.items():
+        field_path = f"{path}.{name}" if path else name
         if name in fields:
-            yield from shape_findings(item, fields[name], here)
+            yield from shape_findings(field_value, fields[name], field_path)
         else:
-            near = difflib.get_close_matches(name, fields, n=1)
-            guess = f"did you mean {near[0]}? " if near else ""
-            hint = f"{guess}known: {', '.join(fields)}"
-            yield here, f'unknown field "{name}"', hint, UNKNOWN
+            near_fields = difflib.get_close_matches(name, fields, n=1)
+            guess = f"did you mean {near_fields[0]}? " if near_fields else ""
+            known_fields = f"{guess}known: {', '.join(fields)}"
+            yield field_path, f'unknown field "{name}"', known_fields, UNKNOWN
 
 
 def _fits_shape(value: Any, shape: Shape) -> bool:
@@ -157,8 +157,8 @@ def _quantity_findings(value: Any, path: str) -> Iterator[Finding]:
     try:
         quantity = Quantity.parse_json(value)
     except QuantityError as error:
-        problem = FieldError(ErrorType.INVALID, path, value, error.detail)
-        yield path, problem.message, 'write it like "500m", "2" or "1Gi"', AMOUNT
+        quantity_error = FieldError(ErrorType.INVALID, path, value, error.detail)
+        yield path, quantity_error.message, 'write it like "500m", "2" or "1Gi"', AMOUNT
         return
     if quantity.is_infinite:
         yield path, "an amount beyond all bounds", "exponents go to 60", AMOUNT

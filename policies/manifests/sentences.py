@@ -1,4 +1,4 @@
-"""MetadataPolicy rules as sentences ("if label team is missing, refuse") and as lines."""
+"""MetadataPolicy rules as sentences ("if label team is missing, refuse") and as parts of lines."""
 
 from __future__ import annotations
 
@@ -31,51 +31,51 @@ UPDATES: Final = {"label": "updatedLabels", "annotation": "updatedAnnotations"}
 
 def sentence_of(rule: Mapping[str, Any]) -> str:
     """A rule in words."""
-    lines = parts_of(0, rule)
-    conditions = []
-    for line in lines[IF]:
-        words = CONDITIONS.get(line["is"], line["is"])
-        values = f" {line['values']}" if line["is"] not in ("Exists", "DoesNotExist") else ""
-        conditions.append(f"{line['on']} {line['key']} {words}{values}")
-    updates = [f"set {line['on']} {line['key']} to {line['value']!r}" for line in lines[THEN]]
-    does = ["refuse"] if lines[RULE][0]["does"] == REFUSE else updates or ["do nothing"]
-    start = f"if {' and '.join(conditions)}" if conditions else "always"
-    return f"{start}, {' and '.join(does)}"
+    rule_parts = parts_of(0, rule)
+    condition_texts = []
+    for part in rule_parts[IF]:
+        condition_words = CONDITIONS.get(part["is"], part["is"])
+        values = f" {part['values']}" if part["is"] not in ("Exists", "DoesNotExist") else ""
+        condition_texts.append(f"{part['on']} {part['key']} {condition_words}{values}")
+    updates = [f"set {part['on']} {part['key']} to {part['value']!r}" for part in rule_parts[THEN]]
+    then_words = ["refuse"] if rule_parts[RULE][0]["does"] == REFUSE else updates or ["do nothing"]
+    if_words = f"if {' and '.join(condition_texts)}" if condition_texts else "always"
+    return f"{if_words}, {' and '.join(then_words)}"
 
 
 def parts_of(number: int, rule: Mapping[str, Any]) -> dict[str, list[Line]]:
     """The lines of a rule: its action, conditions and updates, each with the rule's number."""
     action = rule.get("policyAction") or {}
     predicate = rule.get("policyPredicate") or {}
-    parent = {"rule": str(number)}
+    rule_cell = {"rule": str(number)}
     conditions = [
-        {**parent, "on": on, **line}
+        {**rule_cell, "on": on, **condition_line}
         for on, selector in SELECTORS.items()
-        for line in _condition_lines(predicate.get(selector) or {})
+        for condition_line in _condition_lines(predicate.get(selector) or {})
     ]
     updates = [
-        {**parent, "on": on, "key": key, "value": value}
+        {**rule_cell, "on": on, "key": key, "value": value}
         for on, name in UPDATES.items()
         for key, value in (action.get(name) or {}).items()
     ]
-    every = {} if conditions else {EVERY: "on"}
+    every_cell = {} if conditions else {EVERY: "on"}
     return {
-        RULE: [{"does": REFUSE if action.get("reject") else SET, **every}],
+        RULE: [{"does": REFUSE if action.get("reject") else SET, **every_cell}],
         IF: conditions,
         THEN: updates,
     }
 
 
 def _condition_lines(selector: Mapping[str, Any]) -> list[Line]:
-    equal = [
+    equal_lines = [
         {"key": key, "is": EQUALS, "values": str(value)}
         for key, value in (selector.get("matchLabels") or {}).items()
     ]
-    return equal + [
+    return equal_lines + [
         {
-            "key": str(entry.get("key") or ""),
-            "is": str(entry.get("operator") or ""),
-            "values": ", ".join(str(value) for value in entry.get("values") or []),
+            "key": str(expression.get("key") or ""),
+            "is": str(expression.get("operator") or ""),
+            "values": ", ".join(str(value) for value in expression.get("values") or []),
         }
-        for entry in selector.get("matchExpressions") or []
+        for expression in selector.get("matchExpressions") or []
     ]

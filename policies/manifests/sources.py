@@ -1,4 +1,4 @@
-"""Source: UTF-8 text of files, folders, standard input within LARGEST_FILE; its documents."""
+"""Source: raw UTF-8 bytes of files, folders, stdin within LARGEST_FILE; problems; its documents."""
 
 from __future__ import annotations
 
@@ -32,42 +32,42 @@ def read_sources(names: Iterable[str]) -> list[Source]:
 
     Raises ManifestError with every file that cannot be read.
     """
-    problems: list[Problem] = []
-    sources: list[Source] = []
+    source_problems: list[Problem] = []
+    read_texts: list[Source] = []
     for name in names:
-        paths, folder = [name], Path(name)
+        source_paths, folder = [name], Path(name)
         if name != STANDARD_INPUT and folder.is_dir():
             files = (path for path in folder.rglob("*") if path.is_file())
-            paths = sorted(str(path) for path in files if path.suffix.lower() in SUFFIXES)
-        for path in paths:
+            source_paths = sorted(str(path) for path in files if path.suffix.lower() in SUFFIXES)
+        for path in source_paths:
             try:
-                sources.append(_read_source(path))
+                read_texts.append(_read_source(path))
             except ManifestError as error:
-                problems += error.problems
-    if problems:
-        raise ManifestError(problems)
-    return sources
+                source_problems += error.problems
+    if source_problems:
+        raise ManifestError(source_problems)
+    return read_texts
 
 
 def _read_source(name: str) -> Source:
     shown = "<stdin>" if name == STANDARD_INPUT else name
     try:
-        raw = _read_bytes(name)
+        raw_bytes = _read_bytes(name)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ManifestError([Problem(source=shown, message=reason)]) from error
-    if len(raw) > LARGEST_FILE:
-        size = LARGEST_FILE // 1024 // 1024
-        raise ManifestError([Problem(source=shown, message=f"larger than {size} MiB")])
+        os_reason = (error.strerror or str(error)).lower()
+        raise ManifestError([Problem(source=shown, message=os_reason)]) from error
+    if len(raw_bytes) > LARGEST_FILE:
+        most_mebibytes = LARGEST_FILE // 1024 // 1024
+        raise ManifestError([Problem(source=shown, message=f"larger than {most_mebibytes} MiB")])
     try:
-        return Source(shown, raw.decode("utf-8-sig"))
+        return Source(shown, raw_bytes.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        column = error.start - raw.rfind(b"\n", 0, error.start)
-        problem = Problem(
+        line = raw_bytes.count(b"\n", 0, error.start) + 1
+        column = error.start - raw_bytes.rfind(b"\n", 0, error.start)
+        encoding_problem = Problem(
             source=shown, line=line, column=column, message="not UTF-8", hint="save it as UTF-8"
         )
-        raise ManifestError([problem]) from error
+        raise ManifestError([encoding_problem]) from error
 
 
 def _read_bytes(name: str) -> bytes:
@@ -84,9 +84,9 @@ def parse_documents(text: str, source: str) -> list[Document]:
     Raises ManifestError with every problem of its syntax.
     """
     if len(text) > LARGEST_FILE:
-        size = LARGEST_FILE // 1024 // 1024
+        most_mebibytes = LARGEST_FILE // 1024 // 1024
         raise ManifestError(
-            [Problem(source=source, message=f"larger than {size} MiB", hint="split")]
+            [Problem(source=source, message=f"larger than {most_mebibytes} MiB", hint="split")]
         )
     # Imported late, since the library stays in memory: most web processes never read YAML.
     from policies.manifests.yaml.events import read  # noqa: PLC0415 - for that memory

@@ -1,4 +1,4 @@
-"""Recorded and Labelled (abstract: revision, metadata, clean); tables Cluster and Namespace."""
+"""Abstract Recorded and Labelled (uid, revision, metadata, clean); tables Cluster, Namespace."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ class Recorded(models.Model):
     def find_errors(self) -> list[PlacedError]:
         """Find all violations of the engine's rules, each with its place in the model."""
         manifest = self.to_manifest()
-        errors = text_errors(manifest) + metadata_errors(manifest["metadata"])
+        rule_errors = text_errors(manifest) + metadata_errors(manifest["metadata"])
         try:
-            errors += self.rule_errors(manifest)
+            rule_errors += self.rule_errors(manifest)
         except DecodeError as error:
-            errors.append(decode_error_as_field_error(error))
+            rule_errors.append(decode_error_as_field_error(error))
         # The rules of a kind may find again what the rules of all metadata found.
-        return [self.place_error(error) for error in dict.fromkeys(errors)]
+        return [self.place_error(error) for error in dict.fromkeys(rule_errors)]
 
     def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
         """Validate the manifest by the rules of its kind; may raise ``DecodeError``."""
@@ -98,8 +98,8 @@ class Recorded(models.Model):
     def clean(self) -> None:
         """Validate by the engine's rules."""
         super().clean()
-        if findings := self.find_errors():
-            raise as_validation_error(findings)
+        if placed_errors := self.find_errors():
+            raise as_validation_error(placed_errors)
 
 
 METADATA_COLUMNS = {
@@ -120,19 +120,19 @@ class Labelled(Recorded):
 
     def metadata(self) -> dict[str, Any]:
         """``metadata`` of the manifest, without what is empty."""
-        given = {"name": self.name, "labels": self.labels, "annotations": self.annotations}
-        return {name: value for name, value in given.items() if value}
+        given_metadata = {"name": self.name, "labels": self.labels, "annotations": self.annotations}
+        return {name: value for name, value in given_metadata.items() if value}
 
     def read_metadata(
         self, manifest: Mapping[str, Any], problems: Sequence[FieldError] = ()
     ) -> None:
         """Set name, labels and annotations; raises ``ValidationError``, ``problems`` included."""
-        metadata = manifest.get("metadata") or {}
-        if field_errors := [*metadata_errors(metadata), *problems]:
+        manifest_metadata = manifest.get("metadata") or {}
+        if field_errors := [*metadata_errors(manifest_metadata), *problems]:
             raise as_validation_error([self.place_error(error) for error in field_errors])
-        self.name = metadata.get("name") or ""
-        self.labels = dict(metadata.get("labels") or {})
-        self.annotations = dict(metadata.get("annotations") or {})
+        self.name = manifest_metadata.get("name") or ""
+        self.labels = dict(manifest_metadata.get("labels") or {})
+        self.annotations = dict(manifest_metadata.get("annotations") or {})
 
 
 PORTAL_NAMESPACE = "gatehouse"
@@ -209,14 +209,14 @@ class Cluster(Recorded):
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
         """Set name, description, limit, authority and namespaces from the manifest."""
-        spec = manifest.get("spec") or {}
+        cluster_spec = manifest.get("spec") or {}
         self.name = manifest["metadata"]["name"]
-        self.description = spec.get("description", "")
-        self.external_id = spec.get("externalID", "")
-        self.unconfirmed_limit = spec.get("unconfirmedLimit", 0)
-        self.authority = spec.get("authority") or Authority.PORTAL
-        self.portal_namespace = spec.get("portalNamespace") or PORTAL_NAMESPACE
-        self.covers_kube_system = bool(spec.get("coversKubeSystem", False))
+        self.description = cluster_spec.get("description", "")
+        self.external_id = cluster_spec.get("externalID", "")
+        self.unconfirmed_limit = cluster_spec.get("unconfirmedLimit", 0)
+        self.authority = cluster_spec.get("authority") or Authority.PORTAL
+        self.portal_namespace = cluster_spec.get("portalNamespace") or PORTAL_NAMESPACE
+        self.covers_kube_system = bool(cluster_spec.get("coversKubeSystem", False))
         return self
 
     def rule_errors(self, _manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
@@ -262,14 +262,14 @@ class Namespace(Labelled):
 
     def to_manifest(self) -> dict[str, Any]:
         """The namespace as Kubernetes writes it."""
-        manifest: dict[str, Any] = {
+        namespace_manifest: dict[str, Any] = {
             "apiVersion": "v1",
             "kind": self.kind,
             "metadata": self.metadata(),
         }
         if self.phase != self.Phase.ACTIVE:
-            manifest["status"] = {"phase": self.phase}
-        return manifest
+            namespace_manifest["status"] = {"phase": self.phase}
+        return namespace_manifest
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
         """Set name, labels, annotations and phase from the manifest."""

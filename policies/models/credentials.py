@@ -1,4 +1,4 @@
-"""Tables WebhookCredential with the digest of its secret, KeyCheck, SignInCount of failures."""
+"""Tables WebhookCredential with its secret's digest, KeyCheck, SignInCount of failed sign-ins."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class WebhookCredential(models.Model):
     @staticmethod
     def digest_of(secret: str) -> str:
         """The keyed digest under which a secret is stored: 64 hex digits."""
-        own: str = getattr(settings, "GATEHOUSE_KEY_PEPPER", "")
-        digest = (
+        pepper: str = getattr(settings, "GATEHOUSE_KEY_PEPPER", "")
+        digest_secret = (
             _secret_digest if len(secret) <= _LONGEST_CACHED_SECRET else _secret_digest.__wrapped__
         )
-        return digest(own, settings.SECRET_KEY, secret)
+        return digest_secret(pepper, settings.SECRET_KEY, secret)
 
 
 # Characters. No secret of ours is longer, and anybody may send such texts: do not cache them.
@@ -100,21 +100,21 @@ class SignInCounts(models.Manager["SignInCount"]):
 
     def count_one(self, key: str, window: timedelta) -> None:
         """Count one more failure; begin a new window where the last one is over."""
-        now = timezone.now()
+        window_start = timezone.now()
         # The database adds: processes that read and wrote the number would lose counts.
-        running = self.filter(key=key, since__gt=now - window)
-        if running.update(count=F("count") + 1):
+        running_window = self.filter(key=key, since__gt=window_start - window)
+        if running_window.update(count=F("count") + 1):
             return
-        if self.filter(key=key).update(count=1, since=now, until=now + window):
+        if self.filter(key=key).update(count=1, since=window_start, until=window_start + window):
             return
         if self.count() >= MOST_ROWS:
             return
         try:
             with transaction.atomic():
-                self.create(key=key, count=1, since=now, until=now + window)
+                self.create(key=key, count=1, since=window_start, until=window_start + window)
         except IntegrityError:
             # Another process began the same window between our update and our insert.
-            running.update(count=F("count") + 1)
+            running_window.update(count=F("count") + 1)
 
     def forget_old(self) -> None:
         """Delete windows that are over."""

@@ -1,4 +1,4 @@
-"""Tables PolicyRevision, append-only with before and after, and KeptDraft with unsaved text."""
+"""Tables PolicyRevision (append-only: a stored one is never saved again) and KeptDraft of users."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ class PolicyRevision(models.Model):
         ]
 
     def __str__(self) -> str:
-        where = f"{self.cluster}/{self.namespace}" if self.namespace else self.cluster
-        return f"{self.kind} {where}/{self.name} #{self.number}"
+        revised_place = f"{self.cluster}/{self.namespace}" if self.namespace else self.cluster
+        return f"{self.kind} {revised_place}/{self.name} #{self.number}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Insert; a stored revision cannot be saved again."""

@@ -1,4 +1,4 @@
-"""Tables LimitRange and LimitRangeRow: ``spec.limits`` to rows and back, errors placed in rows.
+"""Tables LimitRange and LimitRangeRow: limits items to rows and back, errors placed in rows.
 
 Defaults that the API server derives (``default`` from ``max``, …) are not stored: the rows keep
 what was typed, and the engine derives the rest each time the range is read.
@@ -49,14 +49,14 @@ class LimitRange(PolicyObject):
 
     def to_manifest(self) -> dict[str, Any]:
         """The object as Kubernetes writes it, quantities as typed."""
-        items: dict[int, dict[str, Any]] = {}
+        items_by_position: dict[int, dict[str, Any]] = {}
         for row in sorted(self.rows_of("rows"), key=lambda row: row.position):
-            row.add_to(items.setdefault(row.position, {"type": row.type}))
+            row.add_to(items_by_position.setdefault(row.position, {"type": row.type}))
         return {
             "apiVersion": "v1",
             "kind": self.kind,
             "metadata": self.metadata(),
-            "spec": {"limits": list(items.values())},
+            "spec": {"limits": list(items_by_position.values())},
         }
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
@@ -74,37 +74,37 @@ class LimitRange(PolicyObject):
         types: dict[int, set[str]] = {}
         for row in self.rows_of("rows"):
             types.setdefault(row.position, set()).add(row.type)
-        for item, position in enumerate(sorted(types)):
+        for item_index, position in enumerate(sorted(types)):
             if len(types[position]) > 1:
                 detail = "the rows of one item must have one type"
-                place = f"spec.limits[{item}].type"
+                place = f"spec.limits[{item_index}].type"
                 errors.append(FieldError(ErrorType.INVALID, place, sorted(types[position]), detail))
         return errors
 
     def locate(self, error: FieldError) -> Place:
         """Find the row of an error: ``spec.limits[i].max[cpu]`` is row (i, cpu), field ``max``."""
-        match = _LIMITS_PATH.fullmatch(error.field)
-        if not match:
+        limits_match = _LIMITS_PATH.fullmatch(error.field)
+        if not limits_match:
             return super().locate(error)
-        item, name, resource = int(match[1]), match[2], match[3]
-        column = MAPS.get(name or "", "min" if name == "limits" else "type")
+        item, name, resource = int(limits_match[1]), limits_match[2], limits_match[3]
+        limit_column = MAPS.get(name or "", "min" if name == "limits" else "type")
         if resource is not None and error.bad_value == resource:
-            column = "resource"
+            limit_column = "resource"
         rows = self.rows_of("rows")
         # Positions may have gaps: the manifest counts items, the rows keep the typed position.
         positions = sorted({row.position for row in rows})
         position = positions[item] if item < len(positions) else item
-        here = [index for index, row in enumerate(rows) if row.position == position]
-        named = [index for index in here if rows[index].resource == resource]
-        return ("rows", next(iter(named or here), None), column)
+        rows_of_item = [index for index, row in enumerate(rows) if row.position == position]
+        rows_of_resource = [index for index in rows_of_item if rows[index].resource == resource]
+        return ("rows", next(iter(rows_of_resource or rows_of_item), None), limit_column)
 
     def path_of(self, row: LimitRangeRow, row_set: str, _index: int, column: str, /) -> str:
         """The path of a cell in the manifest."""
-        names = {field: name for name, field in MAPS.items()}
-        item = sorted({row.position for row in self.rows_of(row_set)}).index(row.position)
-        if column not in names:
-            return f"spec.limits[{item}].{column}"
-        return f"spec.limits[{item}].{names[column]}[{row.resource}]"
+        manifest_names = {field: name for name, field in MAPS.items()}
+        item_index = sorted({row.position for row in self.rows_of(row_set)}).index(row.position)
+        if column not in manifest_names:
+            return f"spec.limits[{item_index}].{column}"
+        return f"spec.limits[{item_index}].{manifest_names[column]}[{row.resource}]"
 
 
 class LimitRangeRow(models.Model):
@@ -146,21 +146,21 @@ class LimitRangeRow(models.Model):
     def add_to(self, item: dict[str, Any]) -> None:
         """Write this row's amounts into its item."""
         for name, column in MAPS.items():
-            value: QuantityValue | None = getattr(self, column)
-            if value is not None:
-                item.setdefault(name, {})[self.resource] = QuantityValue(str(value)).json
+            quantity_value: QuantityValue | None = getattr(self, column)
+            if quantity_value is not None:
+                item.setdefault(name, {})[self.resource] = QuantityValue(str(quantity_value)).json
 
     @classmethod
     def of_item(cls, position: int, item: Mapping[str, Any]) -> list[LimitRangeRow]:
         """The rows of one item, in the order in which its resources first appear."""
-        amounts: dict[str, dict[str, QuantityValue]] = {}
+        columns_of_resource: dict[str, dict[str, QuantityValue]] = {}
         for name, column in MAPS.items():
-            given = item.get(name) or item.get(OLD_NAMES.get(name, name)) or {}
-            for resource, value in given.items():
-                text = "" if value is None else str(value)
-                amounts.setdefault(resource, {})[column] = QuantityValue(text)
-        kind = item.get("type") or ""
+            given_amounts = item.get(name) or item.get(OLD_NAMES.get(name, name)) or {}
+            for resource, value in given_amounts.items():
+                quantity_text = "" if value is None else str(value)
+                columns_of_resource.setdefault(resource, {})[column] = QuantityValue(quantity_text)
+        item_type = item.get("type") or ""
         return [
-            cls(position=position, type=kind, resource=resource, **columns)
-            for resource, columns in (amounts or {"": {}}).items()
+            cls(position=position, type=item_type, resource=resource, **columns)
+            for resource, columns in (columns_of_resource or {"": {}}).items()
         ]

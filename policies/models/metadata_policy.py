@@ -1,4 +1,4 @@
-"""Tables MetadataPolicy and MetadataPolicyRule: ``spec.rules`` to rows and back; flags."""
+"""Tables MetadataPolicy and MetadataPolicyRule: rules to rows and back; ratchet, strict."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class MetadataPolicy(PolicyObject):
     def to_manifest(self) -> dict[str, Any]:
         """The object in today's names; ``reject`` is always written."""
         rules = sorted(self.rows_of("rules"), key=lambda rule: rule.position)
-        spec: dict[str, Any] = {"rules": [rule.to_manifest() for rule in rules]}
-        flags = {"ratchet": self.ratchet, "strict": self.strict}
-        spec.update({name: True for name, value in flags.items() if value})
+        policy_spec: dict[str, Any] = {"rules": [rule.to_manifest() for rule in rules]}
+        policy_flags = {"ratchet": self.ratchet, "strict": self.strict}
+        policy_spec.update({name: True for name, value in policy_flags.items() if value})
         return {
             "apiVersion": API_VERSION,
             "kind": self.kind,
             "metadata": self.metadata(),
-            "spec": spec,
+            "spec": policy_spec,
         }
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
@@ -67,10 +67,10 @@ class MetadataPolicy(PolicyObject):
 
     def locate(self, error: FieldError) -> Place:
         """Find the rule of an error: ``spec.rules[i].policyAction.updatedLabels`` is rule i."""
-        match = _RULES_PATH.fullmatch(error.field)
-        if not match:
+        rules_match = _RULES_PATH.fullmatch(error.field)
+        if not rules_match:
             return super().locate(error)
-        return ("rules", int(match[1]), _RULE_COLUMNS.get(match[2] or "", ""))
+        return ("rules", int(rules_match[1]), _RULE_COLUMNS.get(rules_match[2] or "", ""))
 
 
 class MetadataPolicyRule(models.Model):
@@ -97,22 +97,22 @@ class MetadataPolicyRule(models.Model):
 
     def to_manifest(self) -> dict[str, Any]:
         """The rule as the manifest writes it."""
-        given = {name: getattr(self, column) for name, column in SELECTORS.items()}
-        action: dict[str, Any] = {"reject": self.reject}
+        given_selectors = {name: getattr(self, column) for name, column in SELECTORS.items()}
+        rule_action: dict[str, Any] = {"reject": self.reject}
         for name, column in UPDATES.items():
             if value := getattr(self, column):
-                action[name] = value
-        predicate = {name: value for name, value in given.items() if value is not None}
-        return {"policyPredicate": predicate, "policyAction": action}
+                rule_action[name] = value
+        predicate = {name: value for name, value in given_selectors.items() if value is not None}
+        return {"policyPredicate": predicate, "policyAction": rule_action}
 
     @classmethod
     def of_manifest(cls, position: int, rule: Mapping[str, Any]) -> MetadataPolicyRule:
         """Read one rule; ``PolicyAction`` is the field's name in old manifests."""
-        predicate = rule.get("policyPredicate") or {}
-        action = rule.get("policyAction") or rule.get("PolicyAction") or {}
+        rule_predicate = rule.get("policyPredicate") or {}
+        rule_action = rule.get("policyAction") or rule.get("PolicyAction") or {}
         return cls(
             position=position,
-            reject=bool(action.get("reject")),
-            **{column: predicate.get(name) for name, column in SELECTORS.items()},
-            **{column: action.get(name) or {} for name, column in UPDATES.items()},
+            reject=bool(rule_action.get("reject")),
+            **{column: rule_predicate.get(name) for name, column in SELECTORS.items()},
+            **{column: rule_action.get(name) or {} for name, column in UPDATES.items()},
         )

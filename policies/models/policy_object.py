@@ -1,4 +1,4 @@
-"""PolicyObject (abstract): namespace, enforcement annotation, drafted rows and their errors."""
+"""Abstract PolicyObject: namespace, enforcement annotation, drafted rows and their findings."""
 
 from __future__ import annotations
 
@@ -87,25 +87,25 @@ class PolicyObject(Labelled):
 
     def metadata(self) -> dict[str, Any]:
         """``metadata`` of the manifest; the enforcement is an annotation there."""
-        entries: dict[str, Any] = {"name": self.name, "namespace": self.namespace_name}
+        policy_metadata: dict[str, Any] = {"name": self.name, "namespace": self.namespace_name}
         if self.labels:
-            entries["labels"] = self.labels
+            policy_metadata["labels"] = self.labels
         mode = self.enforcement
         known = encode_enforcement(Enforcement(mode)) if mode in tuple(Enforcement) else {}
         if annotations := {**(self.annotations or {}), **known}:
-            entries["annotations"] = annotations
-        return entries
+            policy_metadata["annotations"] = annotations
+        return policy_metadata
 
     def read_metadata(
         self, manifest: Mapping[str, Any], problems: Sequence[FieldError] = ()
     ) -> None:
         """Set name, labels, annotations and enforcement; raises ``ValidationError``."""
-        namespace = (manifest.get("metadata") or {}).get("namespace") or self.namespace_name
+        named_namespace = (manifest.get("metadata") or {}).get("namespace") or self.namespace_name
         field_errors = list(problems)
-        if namespace != self.namespace_name:
+        if named_namespace != self.namespace_name:
             detail = "does not match the namespace of the object"
             field_errors.append(
-                FieldError(ErrorType.INVALID, "metadata.namespace", namespace, detail)
+                FieldError(ErrorType.INVALID, "metadata.namespace", named_namespace, detail)
             )
         super().read_metadata(manifest, field_errors)
         mode = self.annotations.pop(ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE.value)
@@ -114,32 +114,32 @@ class PolicyObject(Labelled):
     def clean_fields(self, exclude: Any = None) -> None:
         """Clean own fields and those of drafted rows; each error is placed at its row."""
         super().clean_fields(exclude=exclude)
-        findings = [
+        row_findings = [
             finding
             for row_set, rows in self._drafts.items()
             for index, row in enumerate(rows)
             for finding in self._row_findings(row, row_set, index)
         ]
-        if findings:
-            raise as_validation_error(findings)
+        if row_findings:
+            raise as_validation_error(row_findings)
 
     def path_of(self, _row: Any, row_set: str, index: int, column: str, /) -> str:
         """The path of a cell in the manifest."""
         return f"{row_set}[{index}].{column}"
 
     def _row_findings(self, row: models.Model, row_set: str, index: int) -> list[PlacedError]:
-        parents = [f.name for f in row._meta.fields if f.remote_field]  # noqa: SLF001 - Django's own API
+        parent_fields = [f.name for f in row._meta.fields if f.remote_field]  # noqa: SLF001 - Django's own API
         try:
-            row.clean_fields(exclude=parents)
+            row.clean_fields(exclude=parent_fields)
         except ValidationError as error:
             return [
                 PlacedError(
-                    single.messages[0],
-                    code=str(single.code),
+                    column_error.messages[0],
+                    code=str(column_error.code),
                     path=self.path_of(row, row_set, index, column),
                     place=(row_set, index, column),
                 )
-                for column, singles in error.error_dict.items()
-                for single in singles
+                for column, column_errors in error.error_dict.items()
+                for column_error in column_errors
             ]
         return []

@@ -1,4 +1,4 @@
-"""Table PriorityClass: value, globalDefault, preemptionPolicy columns; their manifest types."""
+"""Table PriorityClass: value, globalDefault, preemptionPolicy in COLUMNS; TYPES of its manifest."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class PriorityClass(Labelled):
 
     def to_manifest(self) -> dict[str, Any]:
         """The class as Kubernetes writes it: ``value`` always, other fields where they are set."""
-        manifest = {
+        class_manifest = {
             "apiVersion": "scheduling.k8s.io/v1",
             "kind": self.kind,
             "metadata": self.metadata(),
@@ -86,8 +86,8 @@ class PriorityClass(Labelled):
         }
         for name in ("globalDefault", "preemptionPolicy", "description"):
             if value := getattr(self, COLUMNS[name]):
-                manifest[name] = value
-        return manifest
+                class_manifest[name] = value
+        return class_manifest
 
     def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
         """Set everything from the manifest; raises ``ValidationError`` for wrong types."""
@@ -95,12 +95,12 @@ class PriorityClass(Labelled):
         # Parsed manifests keep the text of numbers, so that quantities stay exact.
         if isinstance(value := given["value"], RawNumber) and _WHOLE_NUMBER.fullmatch(value):
             given["value"] = int(value)
-        wrong = [
+        wrong_types = [
             FieldError(ErrorType.INVALID, name, None, f"must be of type {TYPES[name].__name__}")
             for name, value in given.items()
             if value is not None and type(value) is not TYPES[name]
         ]
-        self.read_metadata(manifest, wrong)
+        self.read_metadata(manifest, wrong_types)
         for name, column in COLUMNS.items():
             setattr(self, column, TYPES[name]() if given[name] is None else given[name])
         return self
@@ -116,5 +116,5 @@ class PriorityClass(Labelled):
 
     def locate(self, error: FieldError) -> tuple[str, int | None, str]:
         """Find the model's field of an error."""
-        column = COLUMNS.get(error.field)
-        return ("", None, column) if column else super().locate(error)
+        class_column = COLUMNS.get(error.field)
+        return ("", None, class_column) if class_column else super().locate(error)

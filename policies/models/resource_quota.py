@@ -1,4 +1,4 @@
-"""Tables ResourceQuota, ResourceQuotaRow, ScopeSelectorRow, LimitedResource; ``status``."""
+"""Tables ResourceQuota, its hard rows, ScopeSelectorRow, LimitedResource; quota ``status``."""
 
 from __future__ import annotations
 
@@ -54,20 +54,20 @@ class ResourceQuota(PolicyObject):
 
     def to_manifest(self) -> dict[str, Any]:
         """The object as Kubernetes writes it, quantities as typed, without status."""
-        spec: dict[str, Any] = {}
-        if rows := self.rows_of("rows"):
-            spec["hard"] = {row.resource: _hard_json(row.hard) for row in rows}
+        quota_spec: dict[str, Any] = {}
+        if hard_rows := self.rows_of("rows"):
+            quota_spec["hard"] = {row.resource: _hard_json(row.hard) for row in hard_rows}
         if self.scopes:
-            spec["scopes"] = self.scopes
-        expressions = sorted(self.rows_of("scope_rows"), key=lambda row: row.position)
-        if expressions or self.has_scope_selector:
-            entries = [row.to_manifest() for row in expressions]
-            spec["scopeSelector"] = {"matchExpressions": entries} if entries else {}
+            quota_spec["scopes"] = self.scopes
+        scope_rows = sorted(self.rows_of("scope_rows"), key=lambda row: row.position)
+        if scope_rows or self.has_scope_selector:
+            entries = [row.to_manifest() for row in scope_rows]
+            quota_spec["scopeSelector"] = {"matchExpressions": entries} if entries else {}
         return {
             "apiVersion": "v1",
             "kind": self.kind,
             "metadata": self.metadata(),
-            "spec": spec,
+            "spec": quota_spec,
         }
 
     def status(self) -> dict[str, Any]:
@@ -84,33 +84,33 @@ class ResourceQuota(PolicyObject):
         """Set everything, rows as a draft; raises ``DecodeError`` or ``ValidationError``."""
         decode_resource_quota(manifest)
         self.read_metadata(manifest)
-        spec = manifest.get("spec") or {}
-        selector = spec.get("scopeSelector")
-        self.scopes = list(spec.get("scopes") or [])
+        quota_spec = manifest.get("spec") or {}
+        selector = quota_spec.get("scopeSelector")
+        self.scopes = list(quota_spec.get("scopes") or [])
         self.has_scope_selector = selector is not None
-        hard = (spec.get("hard") or {}).items()
-        self.draft_rows("rows", [ResourceQuotaRow.of_manifest(*entry) for entry in hard])
+        hard_entries = (quota_spec.get("hard") or {}).items()
+        self.draft_rows("rows", [ResourceQuotaRow.of_manifest(*entry) for entry in hard_entries])
         entries = enumerate((selector or {}).get("matchExpressions") or [])
-        scopes = [
+        scope_rows = [
             ScopeSelectorRow.of_manifest(position, entry or {}) for position, entry in entries
         ]
-        self.draft_rows("scope_rows", scopes)
+        self.draft_rows("scope_rows", scope_rows)
         return self
 
     def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
         """Validate by the engine, also what may change of a stored quota."""
         quota = decode_resource_quota(manifest)
-        errors = [*validate_resource_quota(quota), *scope_value_errors(quota)]
+        quota_errors = [*validate_resource_quota(quota), *scope_value_errors(quota)]
         if self.replaces is not None:
-            errors += update_errors(decode_resource_quota(self.replaces.to_manifest()), quota)
-        return errors
+            quota_errors += update_errors(decode_resource_quota(self.replaces.to_manifest()), quota)
+        return quota_errors
 
     def locate(self, error: FieldError) -> Place:
         """Find the row of an error: ``spec.hard[pods]`` is the row of pods."""
-        if match := _HARD_PATH.fullmatch(error.field):
+        if hard_match := _HARD_PATH.fullmatch(error.field):
             names = [row.resource for row in self.rows_of("rows")]
-            column = "resource" if error.bad_value == match[1] else "hard"
-            return ("rows", names.index(match[1]) if match[1] in names else None, column)
+            column = "resource" if error.bad_value == hard_match[1] else "hard"
+            return ("rows", names.index(hard_match[1]) if hard_match[1] in names else None, column)
         if error.field.startswith(_SELECTOR_PATH):
             column = error.field.rpartition(".")[2]
             return ("scope_rows", None, _EXPRESSION_COLUMNS.get(column, ""))
@@ -144,11 +144,11 @@ class ResourceQuotaRow(models.Model):
         return self.resource
 
     @classmethod
-    def of_manifest(cls, resource: str, value: object) -> ResourceQuotaRow:
+    def of_manifest(cls, resource: str, hard_value: object) -> ResourceQuotaRow:
         """Read one entry of ``spec.hard``."""
-        row = cls(resource=resource)
-        row.hard = QuantityValue("" if value is None else str(value))
-        return row
+        hard_row = cls(resource=resource)
+        hard_row.hard = QuantityValue("" if hard_value is None else str(hard_value))
+        return hard_row
 
 
 class ScopeSelectorRow(models.Model):
@@ -177,10 +177,10 @@ class ScopeSelectorRow(models.Model):
 
     def to_manifest(self) -> dict[str, Any]:
         """The expression as the manifest writes it."""
-        entry: dict[str, Any] = {"scopeName": self.scope_name, "operator": self.operator}
+        match_expression: dict[str, Any] = {"scopeName": self.scope_name, "operator": self.operator}
         if self.values is not None:
-            entry["values"] = self.values
-        return entry
+            match_expression["values"] = self.values
+        return match_expression
 
     @classmethod
     def of_manifest(cls, position: int, entry: Mapping[str, Any]) -> ScopeSelectorRow:
@@ -217,13 +217,13 @@ class LimitedResource(models.Model):
 
     def to_manifest(self) -> dict[str, Any]:
         """The entry as the quota plugin's configuration writes it."""
-        entry = {
+        limited_entry = {
             "apiGroup": self.api_group,
             "resource": self.resource,
             "matchContains": self.match_contains,
             "matchScopes": self.match_scopes,
         }
-        return {name: value for name, value in entry.items() if value}
+        return {name: value for name, value in limited_entry.items() if value}
 
 
 def _hard_json(value: object) -> str | None:

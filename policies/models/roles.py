@@ -1,4 +1,4 @@
-"""Tables RoleBinding of a user or group, its scope with ``*``, and RoleChange, their history."""
+"""Tables RoleBinding of a user or group (role, scope, names ending in *) and RoleChange history."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ class RoleBinding(models.Model):
     @property
     def scope(self) -> str:
         """The scope in words."""
-        cluster = self.cluster or "every cluster"
-        return f"{cluster}, namespace {self.namespace}" if self.namespace else cluster
+        bound_cluster = self.cluster or "every cluster"
+        return f"{bound_cluster}, namespace {self.namespace}" if self.namespace else bound_cluster
 
     def covers(self, cluster: str, namespace: str) -> bool:
         """Whether a place lies in the scope; without a namespace: the cluster as a whole."""

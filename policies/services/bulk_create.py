@@ -1,4 +1,4 @@
-"""Many New objects by ``bulk_create``: keys, owners, taken names, rows, accounts, revisions."""
+"""``create_many`` New objects by bulk_create: keys, owners, taken keys, drafted rows, accounts."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def create_many(
             if isinstance(new.instance, LimitRange | ResourceQuota):
                 new.instance.is_native = is_native
         revisions = store_new(cluster, list(news.values()), author=(user, reason))
-    saved = {
-        place: Saved(instance=new.instance, revision=revision)
-        for (place, new), revision in zip(news.items(), revisions, strict=True)
+    saved_at = {
+        index: Saved(instance=new.instance, revision=revision)
+        for (index, new), revision in zip(news.items(), revisions, strict=True)
     }
-    return [saved.get(place) for place in range(len(manifests))]
+    return [saved_at.get(index) for index in range(len(manifests))]
 
 
 def store_new(
@@ -80,20 +80,20 @@ def store_new(
     if not news:
         return []
     lock_used(cluster, {namespace for _, namespace, _ in (new.key for new in news)})
-    numbers = last_numbers(cluster, [new.key for new in news])
+    last_number_of = last_numbers(cluster, [new.key for new in news])
     for new in news:
         # The numbers of a deleted predecessor go on.
-        new.instance.revision = numbers.get(new.key, 0) + 1
-    quotas = [new for new in news if new.key[0] == "ResourceQuota"]
-    _note_uncounted(cluster, quotas)
+        new.instance.revision = last_number_of.get(new.key, 0) + 1
+    new_quotas = [new for new in news if new.key[0] == "ResourceQuota"]
+    _note_uncounted(cluster, new_quotas)
     for model, instances in _grouped_by_model(new.instance for new in news).items():
         model.objects.bulk_create(instances)
-    policies = [new.instance for new in news if isinstance(new.instance, PolicyObject)]
-    rows = (row for policy in policies for row in drafted_rows(policy))
-    for row_model, of_model in _grouped_by_model(rows).items():
+    new_policies = [new.instance for new in news if isinstance(new.instance, PolicyObject)]
+    new_rows = (row for policy in new_policies for row in drafted_rows(policy))
+    for row_model, of_model in _grouped_by_model(new_rows).items():
         row_model._default_manager.bulk_create(of_model)  # noqa: SLF001 - Django's own API
-    open_accounts(cluster, [(new.instance, opening_balance(new.given)) for new in quotas])
-    for policy in policies:
+    open_accounts(cluster, [(new.instance, opening_balance(new.given)) for new in new_quotas])
+    for policy in new_policies:
         policy.forget_drafts()
     return record_objects([new.instance for new in news], [new.after for new in news], author)
 
@@ -104,14 +104,14 @@ def _read_new(cluster: Cluster, manifests: Sequence[Manifest]) -> dict[int, New]
     owners = owners_of(cluster, keys)
     taken = _taken_keys(cluster, keys)
     news: dict[int, New] = {}
-    for place, (key, manifest) in enumerate(zip(keys, manifests, strict=True)):
+    for index, (key, manifest) in enumerate(zip(keys, manifests, strict=True)):
         kind, namespace, _ = key
         if key in taken or not (kind in OF_CLUSTER or (kind in KINDS and namespace in owners)):
             continue
         taken.add(key)
         instance = new_object(cluster, kind, owners.get(namespace))
         with suppress(ValidationError):
-            news[place] = New(key, instance, manifest, checked(instance, manifest))
+            news[index] = New(key, instance, manifest, checked(instance, manifest))
     return news
 
 
@@ -138,27 +138,27 @@ def owners_of(cluster: Cluster, keys: Iterable[Key]) -> dict[str, Namespace]:
 def stored_of(cluster: Cluster, keys: Collection[Key]) -> Iterator[tuple[str, QuerySet[Any]]]:
     """The stored objects of these names by kind; one query for each kind."""
     for kind in {kind for kind, _, _ in keys}:
-        names = {name for other, _, name in keys if other == kind}
+        names = {name for other_kind, _, name in keys if other_kind == kind}
         if of_cluster := OF_CLUSTER.get(kind):
             yield kind, of_cluster.objects.filter(cluster=cluster, name__in=names)
         elif model := KINDS.get(kind):
-            namespaces = {namespace for other, namespace, _ in keys if other == kind}
-            places = model.objects.filter(
+            namespaces = {namespace for other_kind, namespace, _ in keys if other_kind == kind}
+            stored_policies = model.objects.filter(
                 namespace__cluster=cluster, namespace__name__in=namespaces, name__in=names
             )
-            yield kind, places
+            yield kind, stored_policies
 
 
 def _taken_keys(cluster: Cluster, keys: Collection[Key]) -> set[Key]:
     """Find which of the names have an object."""
-    taken: set[Key] = set()
-    for kind, rows in stored_of(cluster, keys):
+    taken_keys: set[Key] = set()
+    for kind, stored_rows in stored_of(cluster, keys):
         if kind in OF_CLUSTER:
-            taken |= {(kind, "", name) for name in rows.values_list("name", flat=True)}
+            taken_keys |= {(kind, "", name) for name in stored_rows.values_list("name", flat=True)}
         else:
-            places = rows.order_by().values_list("namespace__name", "name")
-            taken |= {(kind, namespace, name) for namespace, name in places}
-    return taken
+            taken_places = stored_rows.order_by().values_list("namespace__name", "name")
+            taken_keys |= {(kind, namespace, name) for namespace, name in taken_places}
+    return taken_keys
 
 
 def checked(instance: Recorded, manifest: Manifest) -> dict[str, Any]:
@@ -174,11 +174,11 @@ def checked(instance: Recorded, manifest: Manifest) -> dict[str, Any]:
 
 def _note_uncounted(cluster: Cluster, quotas: Sequence[New]) -> None:
     """Mark the names whose used amount nobody reported; as many statements as for one quota."""
-    bound = {row.resource for new in quotas for row in new.instance.rows_of("rows")}
-    waiting = set(names_to_count(cluster, bound))
+    bounded_names = {row.resource for new in quotas for row in new.instance.rows_of("rows")}
+    waiting_names = set(names_to_count(cluster, bounded_names))
     for new in quotas:
         names = {row.resource for row in new.instance.rows_of("rows")}
-        new.instance.uncounted = sorted((names & waiting) - opening_balance(new.given).keys())
+        new.instance.uncounted = sorted((names & waiting_names) - opening_balance(new.given).keys())
 
 
 def _grouped_by_model(objects: Iterable[Any]) -> dict[Any, list[Any]]:

@@ -1,4 +1,4 @@
-"""Write Cluster, Namespace, PriorityClass, limitedResources, WebhookCredential."""
+"""Save, delete recorded Cluster, Namespace, PriorityClass; limitedResources; WebhookCredential."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def set_authority(*, cluster: Cluster, authority: str, user: str, reason: str = 
     """Set who enforces ranges and quotas; raises ``ValidationError`` for an unknown word."""
     with policy_write(cluster):
         # Read again inside the lock: only the authority may change.
-        stored = Cluster.objects.get(pk=cluster.pk)
-        stored.authority = authority
-        saved = save_cluster(cluster=stored, user=user, reason=reason)
+        stored_cluster = Cluster.objects.get(pk=cluster.pk)
+        stored_cluster.authority = authority
+        saved = save_cluster(cluster=stored_cluster, user=user, reason=reason)
     cluster.refresh_from_db()
     return saved
 
@@ -113,9 +113,9 @@ def _save_recorded(
                 instance.save(update_fields=[*CLUSTER_FIELDS, "revision", "updated"])
             else:
                 instance.save()
-            done = action or (Action.UPDATE if stored else Action.CREATE)
+            done_action = action or (Action.UPDATE if stored else Action.CREATE)
             revision = record_object(
-                instance, action=done, before=before, after=after, author=author
+                instance, action=done_action, before=before, after=after, author=author
             )
     return Saved(instance=instance, revision=revision)
 
@@ -156,13 +156,13 @@ def goes_with(instance: Cluster | Namespace) -> dict[str, int]:
     """
     is_cluster = isinstance(instance, Cluster)
     of_policies = {"namespace__cluster" if is_cluster else "namespace": instance}
-    counts = {
+    counts_of_policies = {
         "limitranges": LimitRange.objects.filter(**of_policies).count(),
         "metadatapolicies": MetadataPolicy.objects.filter(**of_policies).count(),
         "resourcequotas": ResourceQuota.objects.filter(**of_policies).count(),
     }
     if not is_cluster:
-        return counts
+        return counts_of_policies
     of_cluster: tuple[tuple[str, Any], ...] = (
         ("namespaces", Namespace),
         ("priorityclasses", PriorityClass),
@@ -170,8 +170,8 @@ def goes_with(instance: Cluster | Namespace) -> dict[str, int]:
         ("credentials", WebhookCredential),
         ("charges", Charge),
     )
-    rest = {name: model.objects.filter(cluster=instance).count() for name, model in of_cluster}
-    return {**counts, **rest}
+    of_whole = {name: model.objects.filter(cluster=instance).count() for name, model in of_cluster}
+    return {**counts_of_policies, **of_whole}
 
 
 def delete_namespace(*, namespace: Namespace, user: str, reason: str = "") -> Saved:
@@ -208,15 +208,15 @@ def set_limited_resources(
 ) -> Saved:
     """Set the cluster's ``limitedResources``, in order."""
     with policy_write(cluster):
-        rows = _read_entries(cluster, entries)
+        new_entries = _read_entries(cluster, entries)
         before = _limited_resources_manifest(LimitedResource.objects.filter(cluster=cluster))
-        after = _limited_resources_manifest(rows)
+        after = _limited_resources_manifest(new_entries)
         revision = None
         if before != after:
             # The whole list: entries have no identity beside their position.
             LimitedResource.objects.filter(cluster=cluster).delete()
-            LimitedResource.objects.bulk_create(rows)
-            fields = {
+            LimitedResource.objects.bulk_create(new_entries)
+            revision_fields = {
                 "cluster": cluster.name,
                 "namespace": "",
                 "kind": LIMITED_RESOURCES,
@@ -225,15 +225,15 @@ def set_limited_resources(
                 "before": before,
                 "after": after,
             }
-            revision = record(cluster, fields, author=(user, reason))
+            revision = record(cluster, revision_fields, author=(user, reason))
     return Saved(instance=cluster, revision=revision)
 
 
-def _limited_resources_manifest(rows: Any) -> dict[str, Any]:
+def _limited_resources_manifest(limited_resources: Any) -> dict[str, Any]:
     return {
         "apiVersion": "apiserver.config.k8s.io/v1",
         "kind": LIMITED_RESOURCES,
-        "limitedResources": [row.to_manifest() for row in rows],
+        "limitedResources": [row.to_manifest() for row in limited_resources],
     }
 
 
@@ -289,18 +289,18 @@ def revoke_webhook_credential(
 def _record_credential(
     credential: WebhookCredential, action: str, *, author: tuple[str, str]
 ) -> None:
-    moments = {"expires": credential.expires, "revoked": credential.revoked}
-    after = {
+    credential_times = {"expires": credential.expires, "revoked": credential.revoked}
+    credential_after = {
         "kind": CREDENTIAL,
         "metadata": {"name": credential.label},
-        "spec": {name: moment.isoformat() for name, moment in moments.items() if moment},
+        "spec": {name: moment.isoformat() for name, moment in credential_times.items() if moment},
     }
-    fields = {
+    revision_fields = {
         "cluster": credential.cluster.name,
         "namespace": "",
         "kind": CREDENTIAL,
         "name": credential.label,
         "action": action,
-        "after": after,
+        "after": credential_after,
     }
-    record(credential.cluster, fields, author=author)
+    record(credential.cluster, revision_fields, author=author)

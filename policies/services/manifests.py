@@ -1,4 +1,4 @@
-"""``apply_manifest`` of any kind: find, new, take over, save; restore a PolicyRevision."""
+"""``apply_manifest`` of any kind: object found or new, taken over, namespace ensured; restore."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def read_object(
     kind = manifest.get("kind")
     if kind == LIMITED_RESOURCES:
         return None
-    if kind not in (known := (*KINDS, *OF_CLUSTER)):
-        message = f"must be one of: {', '.join(known)}"
+    if kind not in (known_kinds := (*KINDS, *OF_CLUSTER)):
+        message = f"must be one of: {', '.join(known_kinds)}"
         raise ValidationError({"kind": ValidationError(message, code="unknown_kind")})
     metadata = manifest.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
@@ -137,16 +137,16 @@ def require_namespace(*, cluster: Cluster, name: str, known: Collection[str] = (
 
     ``known`` are the names that the error may suggest.
     """
-    found: Namespace | None = Namespace.objects.filter(cluster=cluster, name=name).first()
-    if found is None:
-        near = difflib.get_close_matches(name, known, n=1)
-        guess = f"did you mean {near[0]}? else" if near else "correct its name, or"
+    namespace: Namespace | None = Namespace.objects.filter(cluster=cluster, name=name).first()
+    if namespace is None:
+        near_names = difflib.get_close_matches(name, known, n=1)
+        guess = f"did you mean {near_names[0]}? else" if near_names else "correct its name, or"
         message = f'there is no namespace "{name}" in {cluster.name}: {guess} have it created'
-        place = PlacedError(
+        unknown_namespace = PlacedError(
             message, code="unknown_namespace", path="metadata.namespace", place=("", None, "")
         )
-        raise as_validation_error([place])
-    return found
+        raise as_validation_error([unknown_namespace])
+    return namespace
 
 
 def ensure_namespace(*, cluster: Cluster, name: str, user: str) -> Namespace:
@@ -158,18 +158,18 @@ def ensure_namespace(*, cluster: Cluster, name: str, user: str) -> Namespace:
     return namespace
 
 
-def _save_object(instance: Any, *, action: str = "", **written: Any) -> Saved:
+def _save_object(instance: Any, *, action: str = "", **author: Any) -> Saved:
     if isinstance(instance, PolicyObject):
-        return save_policy(policy=instance, action=action, **written)
+        return save_policy(policy=instance, action=action, **author)
     if isinstance(instance, PriorityClass):
-        return save_priority_class(priority_class=instance, action=action, **written)
-    return save_namespace(namespace=instance, **written)
+        return save_priority_class(priority_class=instance, action=action, **author)
+    return save_namespace(namespace=instance, **author)
 
 
 def opening_balance(manifest: Mapping[str, Any]) -> ResourceList:
     """The used amounts of a quota before it was stored here, if its cluster reported them."""
-    status = manifest.get("status")
-    has_used = isinstance(status, dict) and status.get("used")
+    reported_status = manifest.get("status")
+    has_used = isinstance(reported_status, dict) and reported_status.get("used")
     return decode_resource_quota(manifest).used if has_used else {}
 
 
@@ -182,7 +182,7 @@ def restore_revision(*, revision: PolicyRevision, user: str, reason: str = "") -
     if not manifest or revision.kind not in {*KINDS, "PriorityClass", LIMITED_RESOURCES}:
         message = f"a {revision.kind} is not restored from its history"
         raise ValidationError(message, code="not_restorable")
-    text = reason or f"restored from revision {revision.number}"
+    restore_reason = reason or f"restored from revision {revision.number}"
     cluster = Cluster.objects.filter(name=revision.cluster).first()
     if cluster is None:
         raise ValidationError(f"cluster {revision.cluster} does not exist", code="unknown_cluster")
@@ -194,9 +194,9 @@ def restore_revision(*, revision: PolicyRevision, user: str, reason: str = "") -
                 cluster=cluster,
                 entries=manifest["limitedResources"],
                 user=user,
-                reason=text,
+                reason=restore_reason,
                 action=Action.RESTORE,
             )
         if instance.pk is None:
             instance.uid = uuid.UUID(revision.uid)
-        return _save_object(instance, user=user, reason=text, action=Action.RESTORE)
+        return _save_object(instance, user=user, reason=restore_reason, action=Action.RESTORE)

@@ -1,4 +1,4 @@
-"""Write ``is_native`` and ``uncounted`` as observed in a cluster; names of quotas yet to count.
+"""``is_native`` and ``uncounted`` names noted as observed; whether full passes follow a cluster.
 
 The authority in a namespace changes when the last of its enforced ranges and quotas is seen in the
 cluster, or when one disappears. That is recorded and numbered like a policy write.
@@ -59,21 +59,21 @@ def note_native(
     ``native`` are kind, namespace and name of those that exist. Returns the namespaces whose
     authority changed. Call it after every pass, and after objects were written or disappeared.
     """
-    known = frozenset(native)
+    native_names = frozenset(native)
     # Mostly nothing is new: two reads are enough then, and no writer waits.
-    if not any(_wrongly_flagged(cluster, known, namespaces)):
+    if not any(_wrongly_flagged(cluster, native_names, namespaces)):
         return []
     with policy_write(cluster):
         before = not_native(cluster, namespaces)
-        for policy, is_native in list(_wrongly_flagged(cluster, known, namespaces)):
+        for policy, is_native in list(_wrongly_flagged(cluster, native_names, namespaces)):
             type(policy).objects.filter(pk=policy.pk).update(is_native=is_native)
         after = not_native(cluster, namespaces)
-        changed = sorted(before.keys() ^ after.keys())
-        for name in changed:
+        changed_namespaces = sorted(before.keys() ^ after.keys())
+        for name in changed_namespaces:
             uid = str(Namespace.objects.get(cluster=cluster, name=name).uid)
-            specs = [{"missing": found.get(name, [])} for found in (before, after)]
-            _record_observation(cluster, NATIVE_POLICIES, name, user=user, specs=specs, uid=uid)
-    return changed
+            observed = [{"missing": found.get(name, [])} for found in (before, after)]
+            _record_observation(cluster, NATIVE_POLICIES, name, user=user, specs=observed, uid=uid)
+    return changed_namespaces
 
 
 def not_native(cluster: Cluster, namespaces: Collection[str] | None = None) -> dict[str, list[str]]:
@@ -112,8 +112,8 @@ def _record_observation(
     before, after = (
         {"kind": kind, "metadata": {"name": namespace}, "spec": spec} for spec in specs
     )
-    changes = {"action": PolicyRevision.Action.UPDATE, "before": before, "after": after}
-    record(cluster, {**names, **changes, **fields}, author=(user, ""))
+    observed_changes = {"action": PolicyRevision.Action.UPDATE, "before": before, "after": after}
+    record(cluster, {**names, **observed_changes, **fields}, author=(user, ""))
 
 
 class Uncounted(NamedTuple):
@@ -133,45 +133,45 @@ def names_to_count(cluster: Cluster, names: Iterable[str]) -> list[str]:
         return []
     rows = LedgerPass.objects.filter(cluster=cluster).exclude(resource="").exclude(problem="")
     # Resources that could not be listed last time are not counted next time either.
-    blind = set(rows.values_list("resource", flat=True))
-    return [name for name in tracked if not blind & {str(each) for each in resources_of([name])}]
+    unlisted = set(rows.values_list("resource", flat=True))
+    return [name for name in tracked if not unlisted & {str(each) for each in resources_of([name])}]
 
 
 def _is_followed(cluster: Cluster) -> bool:
     """Whether the portal enforces in the cluster, and a worker follows it now."""
-    now = read_clock()
-    every = dt.timedelta(minutes=settings.GATEHOUSE_SYNC_FULL_PASS_MINUTES)
-    is_looked_after = Q(sync_state__lease_until__gt=now) | Q(
-        sync_state__last_success__gt=now - max(2 * every, _ALIVE)
+    database_now = read_clock()
+    pass_interval = dt.timedelta(minutes=settings.GATEHOUSE_SYNC_FULL_PASS_MINUTES)
+    is_looked_after = Q(sync_state__lease_until__gt=database_now) | Q(
+        sync_state__last_success__gt=database_now - max(2 * pass_interval, _ALIVE)
     )
     # Through relations that sync's models add to Cluster: this package must not import sync.
-    followed = Cluster.objects.filter(
+    followed_cluster = Cluster.objects.filter(
         pk=cluster.pk,
         authority=Authority.PORTAL,
         connection__is_paused=False,
         connection__state="ok",
     )
-    return followed.filter(is_looked_after).exists()
+    return followed_cluster.filter(is_looked_after).exists()
 
 
 def note_new_names(quota: ResourceQuota, stored: ResourceQuota | None) -> None:
     """Set the uncounted names of a quota that is about to be saved; its usage must be locked."""
     names = {row.resource for row in quota.rows_of("rows")}
-    was: set[str] = set()
+    names_before: set[str] = set()
     if stored is not None:
-        rows = ResourceQuotaRow.objects.filter(quota=stored)
-        was = set(rows.values_list("resource", flat=True))
-    waiting = names & set(stored.uncounted if stored else ())
-    quota.uncounted = sorted(waiting.union(names_to_count(quota.owner, names - was)))
+        hard_rows = ResourceQuotaRow.objects.filter(quota=stored)
+        names_before = set(hard_rows.values_list("resource", flat=True))
+    yet_to_count = names & set(stored.uncounted if stored else ())
+    quota.uncounted = sorted(yet_to_count.union(names_to_count(quota.owner, names - names_before)))
 
 
 def uncounted(cluster: Cluster) -> list[Uncounted]:
     """The quotas of a cluster with names that are not counted yet."""
     rows = ResourceQuota.objects.filter(namespace__cluster=cluster).exclude(uncounted=[])
-    columns = ("pk", "namespace__name", "name", "revision", "uncounted")
+    quota_columns = ("pk", "namespace__name", "name", "revision", "uncounted")
     return [
         Uncounted(pk, namespace, name, revision, tuple(names))
-        for pk, namespace, name, revision, names in rows.order_by("pk").values_list(*columns)
+        for pk, namespace, name, revision, names in rows.order_by("pk").values_list(*quota_columns)
     ]
 
 
@@ -181,12 +181,12 @@ def note_counted(*, cluster: Cluster, quotas: Collection[Uncounted], user: str) 
     A quota that was written since it was read stays as it is: its new names may be uncounted.
     """
     with policy_write(cluster):
-        known: dict[str, dict[str, list[str]]] = {}
+        counted_names: dict[str, dict[str, list[str]]] = {}
         for quota in quotas:
-            same = ResourceQuota.objects.filter(pk=quota.pk, revision=quota.revision)
-            if same.update(uncounted=[]):
-                known.setdefault(quota.namespace, {})[quota.name] = list(quota.names)
-        for namespace, names in sorted(known.items()):
-            specs = [{"uncounted": names}, {"uncounted": {}}]
-            _record_observation(cluster, COUNTED_QUOTAS, namespace, user=user, specs=specs)
-    return sum(map(len, known.values()))
+            same_quota = ResourceQuota.objects.filter(pk=quota.pk, revision=quota.revision)
+            if same_quota.update(uncounted=[]):
+                counted_names.setdefault(quota.namespace, {})[quota.name] = list(quota.names)
+        for namespace, names in sorted(counted_names.items()):
+            observed = [{"uncounted": names}, {"uncounted": {}}]
+            _record_observation(cluster, COUNTED_QUOTAS, namespace, user=user, specs=observed)
+    return sum(map(len, counted_names.values()))

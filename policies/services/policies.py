@@ -1,4 +1,4 @@
-"""``save_policy`` and ``delete_policy`` of a namespace's policies; their rows, quota settled."""
+"""``save_policy``, ``delete_policy``: drafted rows written, quota rows kept, quota settled."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ def save_policy(
         if isinstance(policy, ResourceQuota):
             # Before anything is read: a decision must not charge what is about to be summed up.
             lock_quotas(policy.owner.name, policy.namespace_name)
-        stored = stored_version(policy)
-        check_fresh(stored, expected_revision)
-        check_identity(stored, policy)
-        policy.replaces = stored
+        stored_policy = stored_version(policy)
+        check_fresh(stored_policy, expected_revision)
+        check_identity(stored_policy, policy)
+        policy.replaces = stored_policy
         # Many at once leave constraints to the database: Django would send a query for each.
         policy.full_clean(validate_constraints=not is_in_bulk())
-        before, after = stored.to_manifest() if stored else None, policy.to_manifest()
+        before, after = stored_policy.to_manifest() if stored_policy else None, policy.to_manifest()
         revision = None
         if before != after:
             policy.revision = next_number(policy)
             if isinstance(policy, ResourceQuota):
-                note_new_names(policy, stored)
+                note_new_names(policy, stored_policy)
             _write_with_rows(policy)
-            done = action or (Action.UPDATE if stored else Action.CREATE)
+            policy_action = action or (Action.UPDATE if stored_policy else Action.CREATE)
             revision = record_object(
-                policy, action=done, before=before, after=after, author=(user, reason)
+                policy, action=policy_action, before=before, after=after, author=(user, reason)
             )
         policy.forget_drafts()
         lints = lint_after(policy)
@@ -62,29 +62,29 @@ def save_policy(
 
 def _write_with_rows(policy: PolicyObject) -> None:
     policy.save()
-    for row_set, rows in policy.drafts.items():
+    for row_set, drafted in policy.drafts.items():
         if isinstance(policy, ResourceQuota) and row_set == "rows":
-            _write_quota_rows(policy, [row for row in rows if isinstance(row, ResourceQuotaRow)])
+            _write_quota_rows(policy, [row for row in drafted if isinstance(row, ResourceQuotaRow)])
             continue
-        manager = getattr(policy, row_set)
-        manager.all().delete()
-        for row in rows:
-            setattr(row, manager.field.name, policy)
-        manager.bulk_create(rows)
+        row_manager = getattr(policy, row_set)
+        row_manager.all().delete()
+        for row in drafted:
+            setattr(row, row_manager.field.name, policy)
+        row_manager.bulk_create(drafted)
     if isinstance(policy, ResourceQuota):
         settle(policy)
 
 
-def _write_quota_rows(quota: ResourceQuota, rows: list[ResourceQuotaRow]) -> None:
+def _write_quota_rows(quota: ResourceQuota, new_rows: list[ResourceQuotaRow]) -> None:
     """Change the rows of names that stay, so that they keep their ids and their order."""
-    kept = {row.resource: row for row in ResourceQuotaRow.objects.filter(quota=quota)}
-    wanted = {row.resource: row for row in rows}
-    for resource in kept.keys() - wanted.keys():
-        kept[resource].delete()
-    for resource, row in wanted.items():
-        target = kept.get(resource) or ResourceQuotaRow(quota=quota, resource=resource)
-        target.hard = row.hard
-        target.save()
+    kept_rows = {row.resource: row for row in ResourceQuotaRow.objects.filter(quota=quota)}
+    wanted_rows = {row.resource: row for row in new_rows}
+    for resource in kept_rows.keys() - wanted_rows.keys():
+        kept_rows[resource].delete()
+    for resource, row in wanted_rows.items():
+        quota_row = kept_rows.get(resource) or ResourceQuotaRow(quota=quota, resource=resource)
+        quota_row.hard = row.hard
+        quota_row.save()
 
 
 def delete_policy(
@@ -94,9 +94,9 @@ def delete_policy(
     with policy_write(policy.owner):
         if isinstance(policy, ResourceQuota):
             lock_quotas(policy.owner.name, policy.namespace_name)
-        stored = stored_version(policy)
-        check_fresh(stored, expected_revision)
-        before = stored.to_manifest() if stored else None
+        stored_policy = stored_version(policy)
+        check_fresh(stored_policy, expected_revision)
+        before = stored_policy.to_manifest() if stored_policy else None
         revision = record_object(
             policy, action=Action.DELETE, before=before, after=None, author=(user, reason)
         )

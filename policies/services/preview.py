@@ -1,4 +1,4 @@
-"""Preview of many manifests: before, after, error, lints; ``store_previews`` saves them."""
+"""Preview of many manifests (before, after, error), linted; ``store_previews`` saves the plain."""
 
 from __future__ import annotations
 
@@ -68,47 +68,47 @@ def preview_many(
     """
     keys = [key_of(manifest) for manifest in manifests]
     owners = owners_of(cluster, keys)
-    wanted = {name for kind, _, name in keys if kind == "Namespace"}
+    new_namespaces = {name for kind, _, name in keys if kind == "Namespace"}
     if create_namespaces:
-        wanted |= {namespace for _, namespace, _ in keys if namespace}
-    for name in wanted - owners.keys():
+        new_namespaces |= {namespace for _, namespace, _ in keys if namespace}
+    for name in new_namespaces - owners.keys():
         owners[name] = Namespace(cluster=cluster, name=name)
-    stored = _stored_by_key(cluster, keys)
+    stored_by_key = _stored_by_key(cluster, keys)
     return [
-        _preview_one(cluster, key, manifest, stored.get(key), owners)
+        _preview_one(cluster, key, manifest, stored_by_key.get(key), owners)
         for key, manifest in zip(keys, manifests, strict=True)
     ]
 
 
 def _stored_by_key(cluster: Cluster, keys: Collection[Key]) -> dict[Key, Recorded]:
     """The stored objects of these names, with their rows; one query for each table."""
-    stored: dict[Key, Recorded] = {}
-    for kind, rows in stored_of(cluster, keys):
+    stored_by_key: dict[Key, Recorded] = {}
+    for kind, stored_rows in stored_of(cluster, keys):
         if kind in OF_CLUSTER:
-            for row in rows:
-                row.cluster = cluster
-                stored[kind, "", row.name] = row
+            for stored_object in stored_rows:
+                stored_object.cluster = cluster
+                stored_by_key[kind, "", stored_object.name] = stored_object
         else:
             row_sets = KINDS[kind].row_sets
-            for policy in rows.select_related("namespace").prefetch_related(*row_sets):
+            for policy in stored_rows.select_related("namespace").prefetch_related(*row_sets):
                 policy.namespace.cluster = cluster
-                stored[kind, policy.namespace.name, policy.name] = policy
-    return stored
+                stored_by_key[kind, policy.namespace.name, policy.name] = policy
+    return stored_by_key
 
 
 def _preview_one(
     cluster: Cluster,
     key: Key,
     manifest: Manifest,
-    stored: Recorded | None,
+    stored_object: Recorded | None,
     owners: Mapping[str, Namespace],
 ) -> Preview:
-    before = stored.to_manifest() if stored else None
+    before = stored_object.to_manifest() if stored_object else None
     kind, namespace, _ = key
     try:
-        if stored:
+        if stored_object:
             # A shallow copy is enough: reading a manifest replaces fields and drafts.
-            instance: Any = copy.copy(stored)
+            instance: Any = copy.copy(stored_object)
         else:
             owner = owners.get(namespace)
             if kind not in OF_CLUSTER and owner is None:
@@ -116,26 +116,26 @@ def _preview_one(
             instance = new_object(cluster, kind, owner)
         if isinstance(instance, PolicyObject):
             instance.forget_drafts()
-            instance.replaces = stored if isinstance(stored, type(instance)) else None
+            instance.replaces = stored_object if isinstance(stored_object, type(instance)) else None
         after = checked(instance, manifest)
     except ValidationError as error:
         return Preview(key=key, before=before, error=error)
-    return Preview(key=key, stored=stored, instance=instance, before=before, after=after)
+    return Preview(key=key, stored=stored_object, instance=instance, before=before, after=after)
 
 
 def lint_previews(cluster: Cluster, previews: Sequence[Preview]) -> list[Lint]:
     """Lint each namespace as it would be; as many queries as for one."""
-    names = sorted({each.key[1] for each in previews} - {""})
-    stored = snapshot.load_many(cluster.name, names)
-    known = PriorityClass.objects.filter(cluster=cluster).values_list("name", flat=True)
-    classes = {
-        *known,
+    namespaces = sorted({each.key[1] for each in previews} - {""})
+    stored = snapshot.load_many(cluster.name, namespaces)
+    stored_classes = PriorityClass.objects.filter(cluster=cluster).values_list("name", flat=True)
+    class_names = {
+        *stored_classes,
         *(name for kind, _, name in (each.key for each in previews) if kind == "PriorityClass"),
     }
     lints: list[Lint] = []
-    for name in names:
+    for name in namespaces:
         afters = [each.after for each in previews if each.key[1] == name and each.after]
-        lints += lint_namespace(_with_previewed(stored[name], afters), priority_classes=classes)
+        lints += lint_namespace(_with_previewed(stored[name], afters), priority_classes=class_names)
     return lints
 
 
@@ -151,9 +151,9 @@ def _with_previewed(policies: PolicySet, manifests: Iterable[Manifest]) -> Polic
         elif manifest["kind"] == "MetadataPolicy":
             rules[name] = decode_metadata_policy(manifest)
         else:
-            quota = decode_resource_quota(manifest)
-            used = quotas[name].used if name in quotas else quota.used
-            quotas[name] = replace(quota, used=used)
+            previewed_quota = decode_resource_quota(manifest)
+            used = quotas[name].used if name in quotas else previewed_quota.used
+            quotas[name] = replace(previewed_quota, used=used)
     return replace(
         policies,
         limit_ranges=tuple(ranges[name] for name in sorted(ranges)),
@@ -178,19 +178,19 @@ def store_previews(
     author = (user, reason)
     with policy_write(cluster), in_bulk():
         news = [
-            New(each.key, each.instance, manifest, each.after or {})
-            for each, manifest in previews
-            if each.before is None
+            New(preview.key, preview.instance, manifest, preview.after or {})
+            for preview, manifest in previews
+            if preview.before is None
         ]
         # Namespaces first: a policy is stored with the key of its own.
         store_new(cluster, [new for new in news if not new.key[1]], author=author)
         policies = [new for new in news if new.key[1]]
         _link_namespaces(cluster, policies, user=user)
         store_new(cluster, policies, author=author)
-        changed = [one for one in previews if one[0].before and one[0].before != one[0].after]
-        _change_plain([each for each, _ in changed if _is_plain(each)], author=author)
-        for each, manifest in changed:
-            if not _is_plain(each):
+        changed = [pair for pair in previews if pair[0].before and pair[0].before != pair[0].after]
+        _change_plain([preview for preview, _ in changed if _is_plain(preview)], author=author)
+        for preview, manifest in changed:
+            if not _is_plain(preview):
                 apply_manifest(cluster=cluster, manifest=manifest, user=user, reason=reason)
 
 
@@ -212,15 +212,15 @@ def _is_plain(preview: Preview) -> bool:
 def _change_plain(previews: Sequence[Preview], *, author: tuple[str, str]) -> None:
     if not previews:
         return
-    policies: list[Any] = [each.instance for each in previews]
-    numbers = last_numbers(policies[0].owner, [each.key for each in previews])
-    for each, policy in zip(previews, policies, strict=True):
-        policy.revision = numbers.get(each.key, 0) + 1
+    plain_policies: list[Any] = [preview.instance for preview in previews]
+    last_number_of = last_numbers(plain_policies[0].owner, [preview.key for preview in previews])
+    for preview, policy in zip(previews, plain_policies, strict=True):
+        policy.revision = last_number_of.get(preview.key, 0) + 1
     for model in (LimitRange, MetadataPolicy):
-        _save_with_rows([policy for policy in policies if isinstance(policy, model)])
-    afters = [each.after or {} for each in previews]
-    befores = [each.before or {} for each in previews]
-    record_objects(policies, afters, author, befores=befores)
+        _save_with_rows([policy for policy in plain_policies if isinstance(policy, model)])
+    afters = [preview.after or {} for preview in previews]
+    befores = [preview.before or {} for preview in previews]
+    record_objects(plain_policies, afters, author, befores=befores)
 
 
 def _save_with_rows(policies: Sequence[PolicyObject]) -> None:
@@ -228,10 +228,10 @@ def _save_with_rows(policies: Sequence[PolicyObject]) -> None:
     for policy in policies:
         policy.save()
     for row_set in policies[0].row_sets if policies else ():
-        field = getattr(policies[0], row_set).field
-        manager = field.model._default_manager  # noqa: SLF001 - Django's own API
-        manager.filter(**{f"{field.name}__in": policies}).delete()
+        row_field = getattr(policies[0], row_set).field
+        row_manager = row_field.model._default_manager  # noqa: SLF001 - Django's own API
+        row_manager.filter(**{f"{row_field.name}__in": policies}).delete()
         # Ranges and metadata policies have one set of rows each.
-        manager.bulk_create([row for policy in policies for row in drafted_rows(policy)])
+        row_manager.bulk_create([row for policy in policies for row in drafted_rows(policy)])
     for policy in policies:
         policy.forget_drafts()

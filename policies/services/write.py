@@ -1,4 +1,4 @@
-"""``policy_write`` lock, StaleRevisionError, revision numbers, ``record``, pg_notify, lint."""
+"""``policy_write``: a thread's open writes, lock, revision numbers, ``record``, notify, lint."""
 
 from __future__ import annotations
 
@@ -107,10 +107,10 @@ def lock_used(cluster: Cluster, namespaces: Collection[str] | None = None) -> No
     Call it before the first of many policies is written: decisions lock in id order too, and
     namespace after namespace would be another order, which can deadlock.
     """
-    rows = QuotaUsage.objects.filter(cluster=cluster)
+    used_rows = QuotaUsage.objects.filter(cluster=cluster)
     if namespaces is not None:
-        rows = rows.filter(namespace__in=namespaces)
-    list(rows.order_by("quota_id").select_for_update(no_key=True).values_list("quota_id"))
+        used_rows = used_rows.filter(namespace__in=namespaces)
+    list(used_rows.order_by("quota_id").select_for_update(no_key=True).values_list("quota_id"))
 
 
 def _begin_write(cluster: Cluster) -> _Write:
@@ -121,8 +121,8 @@ def _begin_write(cluster: Cluster) -> _Write:
         # Both its halves are 32-bit numbers with a sign.
         with connection.cursor() as cursor:
             cursor.execute(_LOCK_SQL, [_WRITE_LOCK, cluster.pk % 2**31])
-    stored = Cluster.objects.values_list("policy_revision", flat=True).get(pk=cluster.pk)
-    return _Write(cluster=cluster, pk=cluster.pk, number=stored + 1)
+    stored_revision = Cluster.objects.values_list("policy_revision", flat=True).get(pk=cluster.pk)
+    return _Write(cluster=cluster, pk=cluster.pk, number=stored_revision + 1)
 
 
 def _count_revision(write: _Write) -> None:
@@ -146,17 +146,17 @@ def stored_version(instance: Recorded) -> Any:
 
 def check_fresh(stored: Recorded | None, expected: int | None) -> None:
     """Refuse a write that was based on another revision."""
-    found = stored.revision if stored else 0
-    if expected is not None and expected != found:
-        raise StaleRevisionError(expected=expected, found=found)
+    stored_revision = stored.revision if stored else 0
+    if expected is not None and expected != stored_revision:
+        raise StaleRevisionError(expected=expected, found=stored_revision)
 
 
 def check_identity(stored: Recorded | None, instance: Recorded) -> None:
     """Refuse to rename or move a stored object: its history goes by its name."""
     if stored is None:
         return
-    was = (stored.owner.pk, stored.namespace_name, stored.name)
-    if was != (instance.owner.pk, instance.namespace_name, instance.name):
+    stored_identity = (stored.owner.pk, stored.namespace_name, stored.name)
+    if stored_identity != (instance.owner.pk, instance.namespace_name, instance.name):
         message = "may not be changed after creation; make a new object and delete this one"
         raise ValidationError({"name": ValidationError(message, code="immutable")})
 
@@ -176,15 +176,15 @@ def _revision_names(instance: Recorded) -> dict[str, str]:
 
 
 def _last_revision_number(**names: str) -> int:
-    found = PolicyRevision.objects.filter(**names).aggregate(last=Max("number"))["last"]
-    return found or 0
+    last_number = PolicyRevision.objects.filter(**names).aggregate(last=Max("number"))["last"]
+    return last_number or 0
 
 
 def last_numbers(cluster: Cluster, keys: Collection[Key]) -> dict[Key, int]:
     """The last revision number of each name that ever had one; one query."""
-    kinds, namespaces, names = (set(part) for part in zip(*keys, strict=True))
+    revision_kinds, namespaces, names = (set(part) for part in zip(*keys, strict=True))
     revisions = PolicyRevision.objects.filter(
-        cluster=cluster.name, kind__in=kinds, namespace__in=namespaces, name__in=names
+        cluster=cluster.name, kind__in=revision_kinds, namespace__in=namespaces, name__in=names
     )
     # The three sets may match further names: the caller looks up only its own.
     numbers = revisions.order_by().values_list("kind", "namespace", "name").annotate(Max("number"))
@@ -249,18 +249,18 @@ def record_object(
 
 def record(
     cluster: Cluster,
-    fields: dict[str, Any],
+    revision_fields: dict[str, Any],
     *,
     author: tuple[str, str],
     number: int | None = None,
 ) -> PolicyRevision:
     """Write one revision from its fields; without ``number`` it is the next of its name."""
-    names = {key: fields[key] for key in ("cluster", "namespace", "kind", "name")}
+    revision_names = {key: revision_fields[key] for key in ("cluster", "namespace", "kind", "name")}
     user, reason = author
     write = _changed_write(cluster)
     return PolicyRevision.objects.create(
-        **fields,
-        number=_last_revision_number(**names) + 1 if number is None else number,
+        **revision_fields,
+        number=_last_revision_number(**revision_names) + 1 if number is None else number,
         cluster_revision=write.number,
         user=user,
         reason=reason,
@@ -273,11 +273,11 @@ def in_bulk() -> Iterator[None]:
 
     Django does not ask the database for its constraints beforehand: expect ``IntegrityError``.
     """
-    before, _thread.in_bulk = _thread.in_bulk, True
+    was_in_bulk, _thread.in_bulk = _thread.in_bulk, True
     try:
         yield
     finally:
-        _thread.in_bulk = before
+        _thread.in_bulk = was_in_bulk
 
 
 def is_in_bulk() -> bool:
@@ -297,10 +297,10 @@ def lint(cluster: Cluster, namespace: str) -> tuple[Lint, ...]:
 
 def lint_all(cluster: Cluster, namespaces: Collection[str]) -> dict[str, tuple[Lint, ...]]:
     """Lint several namespaces; as many queries as for one."""
-    classes = frozenset(
+    class_names = frozenset(
         PriorityClass.objects.filter(cluster=cluster).values_list("name", flat=True)
     )
     policy_sets = snapshot.load_many(cluster.name, namespaces)
     return {
-        name: lint_namespace(policy_sets[name], priority_classes=classes) for name in namespaces
+        name: lint_namespace(policy_sets[name], priority_classes=class_names) for name in namespaces
     }

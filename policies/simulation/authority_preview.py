@@ -1,4 +1,4 @@
-"""AuthorityImpact: Judged decisions refused or let through under another authority."""
+"""AuthorityImpact: Judged decisions let through or refused under another authority."""
 
 from __future__ import annotations
 
@@ -80,18 +80,18 @@ def what_changes(
     """
     # One pass over an iterator: there may be many decisions, and few change.
     changing: list[Judged] = []
-    looked_at = 0
+    examined = 0
     for judged in decisions:
-        looked_at += 1
+        examined += 1
         if _would_change(judged, to, missing):
             changing.append(judged)
-    places = Counter(judged.namespace for judged in changing)
+    changes_by_namespace = Counter(judged.namespace for judged in changing)
     return AuthorityImpact(
         to=to,
-        looked_at=looked_at,
+        looked_at=examined,
         let_through=len(changing) if to is Authority.NATIVE else 0,
         refused=len(changing) if to is Authority.PORTAL else 0,
-        by_namespace=tuple(places.most_common()),
+        by_namespace=tuple(changes_by_namespace.most_common()),
         examples=tuple(changing[:EXAMPLES]),
         missing=dict(missing),
         differing=tuple(differing),

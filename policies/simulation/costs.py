@@ -1,4 +1,4 @@
-"""Cost and CostLine: amounts that an object requests of each quota, free room, percent."""
+"""Cost and CostLine of an object in each quota: requested, room, percent, the binding line."""
 
 from __future__ import annotations
 
@@ -91,22 +91,22 @@ def costs_of(
 ) -> tuple[Cost, ...]:
     """The costs of the object, as it would be stored, for each quota of the namespace."""
     quotas = policies.resource_quotas
-    requested: dict[str, ResourceList] = {}
+    requested_of_quota: dict[str, ResourceList] = {}
     matches: dict[str, Match] = {}
     if decision.object is not None:
         try:
-            stored = dataclasses.replace(request, object=decision.object)
-            assessment = assess(stored, quotas, policies.limited_resources, now=now)
+            stored_request = dataclasses.replace(request, object=decision.object)
+            assessment = assess(stored_request, quotas, policies.limited_resources, now=now)
         except DecodeError:
             return tuple(_cost_of_quota(quota, None, {}, is_charged=False) for quota in quotas)
-        requested = {each.match.quota.name: each.requested for each in assessment.demands}
+        requested_of_quota = {each.match.quota.name: each.requested for each in assessment.demands}
         matches = {each.quota.name: each for each in assessment.matches}
     charged = {charge.quota.name for charge in decision.charges}
     costs = [
         _cost_of_quota(
             quota,
             matches.get(quota.name),
-            requested.get(quota.name, {}),
+            requested_of_quota.get(quota.name, {}),
             is_charged=quota.name in charged,
         )
         for quota in quotas
@@ -141,21 +141,21 @@ def _cost_of_quota(
 def _with_binding(costs: list[Cost]) -> tuple[Cost, ...]:
     """Mark the line that is exhausted first by more such objects."""
     rooms = [
-        (line.room, -line.used_percent, at, position)
-        for at, cost in enumerate(costs)
+        (line.room, -line.used_percent, cost_index, line_index)
+        for cost_index, cost in enumerate(costs)
         if cost.quota.enforcement is Enforcement.ENFORCE
-        for position, line in enumerate(cost.lines)
+        for line_index, line in enumerate(cost.lines)
         if line.room is not None
     ]
     if rooms:
-        _, _, at, position = min(rooms)
-        lines = list(costs[at].lines)
-        lines[position] = dataclasses.replace(lines[position], is_binding=True)
-        costs[at] = dataclasses.replace(costs[at], lines=tuple(lines))
+        _, _, cost_index, line_index = min(rooms)
+        cost_lines = list(costs[cost_index].lines)
+        cost_lines[line_index] = dataclasses.replace(cost_lines[line_index], is_binding=True)
+        costs[cost_index] = dataclasses.replace(costs[cost_index], lines=tuple(cost_lines))
     return tuple(costs)
 
 
-def _percent(part: Quantity, whole: Quantity) -> int:
+def _percent(share: Quantity, whole: Quantity) -> int:
     if whole.nano <= 0:
-        return 100 if part.nano > 0 else 0
-    return min(100, max(0, -(-100 * part.nano // whole.nano)))  # rounded up
+        return 100 if share.nano > 0 else 0
+    return min(100, max(0, -(-100 * share.nano // whole.nano)))  # rounded up

@@ -83,12 +83,12 @@ def changes_of(
     if request.object is None or decision.object is None or request.operation is Operation.DELETE:
         return ()
     causes: dict[Path, Cause] = {}
-    before = request.object
+    stage_before = request.object
     for cause, fewer in _policy_stages(policies, decision):
-        after = admit(request, fewer, phase=Phase.BOTH, now=now).object or before
-        for path, _, _ in differences(before, after):
+        stage_after = admit(request, fewer, phase=Phase.BOTH, now=now).object or stage_before
+        for path, _, _ in differences(stage_before, stage_after):
             causes[path] = cause
-        before = after
+        stage_before = stage_after
     # The portal itself notes the QoS class of every pod, whatever the policies are.
     causes[_QOS] = _PORTAL
     return tuple(
@@ -100,12 +100,12 @@ def changes_of(
 def _policy_stages(policies: PolicySet, decision: Decision) -> Iterator[tuple[Cause, PolicySet]]:
     """Policy sets, each with one more policy or rule that changed something, and its cause."""
     ranges, rules = policies.limit_ranges, policies.metadata_policies
-    fewer = dataclasses.replace(
+    fewer_policies = dataclasses.replace(
         policies, limit_ranges=(), metadata_policies=(), resource_quotas=(), limited_resources=()
     )
     # Without any policy: what changes even then are the API server's own defaults.
-    yield _API_SERVER, fewer
-    changed = {
+    yield _API_SERVER, fewer_policies
+    causes_of_steps = {
         (step.policy, step.rule): Cause(
             source=FieldSource.POLICY, policy=step.policy, rule=step.rule
         )
@@ -113,38 +113,38 @@ def _policy_stages(policies: PolicySet, decision: Decision) -> Iterator[tuple[Ca
         if step.outcome is Outcome.CHANGED and step.policy
     }
     for number, each in enumerate(ranges, 1):
-        if cause := changed.get((each.ref, None)):
-            fewer = dataclasses.replace(fewer, limit_ranges=ranges[:number])
-            yield cause, fewer
+        if cause := causes_of_steps.get((each.ref, None)):
+            fewer_policies = dataclasses.replace(fewer_policies, limit_ranges=ranges[:number])
+            yield cause, fewer_policies
     for number, policy in enumerate(rules):
         for position in range(len(policy.rules)):
-            if cause := changed.get((policy.ref, position)):
+            if cause := causes_of_steps.get((policy.ref, position)):
                 # Up to this rule: later rules of the policy may change its result.
-                first = dataclasses.replace(policy, rules=policy.rules[: position + 1])
-                cut = (*rules[:number], first)
-                fewer = dataclasses.replace(fewer, metadata_policies=cut)
-                yield cause, fewer
+                policy_up_to_rule = dataclasses.replace(policy, rules=policy.rules[: position + 1])
+                rules_up_to = (*rules[:number], policy_up_to_rule)
+                fewer_policies = dataclasses.replace(fewer_policies, metadata_policies=rules_up_to)
+                yield cause, fewer_policies
 
 
 def differences(before: Any, after: Any) -> Iterator[tuple[Path, Any, Any]]:
     """The leaves that differ in the second of two values, in its order; no recursion."""
-    pending: list[tuple[Path, Any, Any]] = [((), before, after)]
-    while pending:
-        path, old, new = pending.pop()
+    pairs_to_compare: list[tuple[Path, Any, Any]] = [((), before, after)]
+    while pairs_to_compare:
+        path, old, new = pairs_to_compare.pop()
         if old is new or (type(old) is type(new) and old == new):
             continue
         if isinstance(new, dict) and new:
-            known = old if isinstance(old, dict) else {}
-            steps: list[tuple[Path, Any, Any]] = [
-                ((*path, name), known.get(name, _ABSENT), value) for name, value in new.items()
+            old_map = old if isinstance(old, dict) else {}
+            child_pairs: list[tuple[Path, Any, Any]] = [
+                ((*path, name), old_map.get(name, _ABSENT), value) for name, value in new.items()
             ]
-            pending += reversed(steps)
+            pairs_to_compare += reversed(child_pairs)
         elif isinstance(new, list) and new:
-            entries = old if isinstance(old, list) else []
-            steps = [
-                ((*path, at), entries[at] if at < len(entries) else _ABSENT, value)
+            old_list = old if isinstance(old, list) else []
+            child_pairs = [
+                ((*path, at), old_list[at] if at < len(old_list) else _ABSENT, value)
                 for at, value in enumerate(new)
             ]
-            pending += reversed(steps)
+            pairs_to_compare += reversed(child_pairs)
         else:
             yield path, None if old is _ABSENT else old, new

@@ -1,4 +1,4 @@
-"""RunningPods Refused if recreated, before and after a change; amounts held, counted anew.
+"""RunningPods Refused if recreated: held charges, decisions before and after a change.
 
 Plain values in and out. The engine decides; pods that differ only in name are decided once.
 """
@@ -62,14 +62,14 @@ def refused_restarts(
     since it is new or covers other objects now, are counted from these pods.
     """
     now = int(time.time())
-    counted, held = _with_pods_counted(pods, before, after, now)
-    then, today = _RestartDecisions(counted, now), _RestartDecisions(before, now)
-    refused = []
-    for pod, mine in zip(pods, held, strict=True):
-        if refusals := then.refusals(pod, {**pod.held, **mine}):
-            is_so = bool(today.refusals(pod, pod.held))
-            refused.append(Refused(pod=pod, refusals=refusals, is_so_today=is_so))
-    return refused
+    counted_after, held = _with_pods_counted(pods, before, after, now)
+    decisions_after, today = _RestartDecisions(counted_after, now), _RestartDecisions(before, now)
+    refused_pods = []
+    for pod, held_now in zip(pods, held, strict=True):
+        if refusals := decisions_after.refusals(pod, {**pod.held, **held_now}):
+            is_so_today = bool(today.refusals(pod, pod.held))
+            refused_pods.append(Refused(pod=pod, refusals=refusals, is_so_today=is_so_today))
+    return refused_pods
 
 
 class _RestartDecisions:
@@ -78,22 +78,22 @@ class _RestartDecisions:
     def __init__(self, policies: PolicySet, now: int) -> None:
         self.policies = policies
         self.now = now
-        self.known: dict[str, tuple[Violation, ...]] = {}
+        self.refusals_by_pod: dict[str, tuple[Violation, ...]] = {}
 
     def refusals(self, pod: RunningPod, held: Mapping[str, ResourceList]) -> tuple[Violation, ...]:
         """The violations that refuse the pod; raises DecodeError for one that cannot be read."""
-        fresh = _pod_as_new(pod.asked)
-        metadata = fresh.get("metadata")
-        kept = metadata if isinstance(metadata, dict) else {}
+        recreated = _pod_as_new(pod.asked)
+        pod_metadata = recreated.get("metadata")
+        kept_metadata = pod_metadata if isinstance(pod_metadata, dict) else {}
         # Pods of one workload differ only in name: without it they share one decision.
-        unnamed = {name: value for name, value in kept.items() if name not in _OF_ITS_NAME}
+        unnamed = {name: value for name, value in kept_metadata.items() if name not in _OF_ITS_NAME}
         amounts = {
             quota: {name: str(of) for name, of in each.items()} for quota, each in held.items()
         }
-        key = json.dumps([{**fresh, "metadata": unnamed}, amounts], sort_keys=True, default=str)
-        if key not in self.known:
-            self.known[key] = self._ask(fresh, held)
-        return self.known[key]
+        key = json.dumps([{**recreated, "metadata": unnamed}, amounts], sort_keys=True, default=str)
+        if key not in self.refusals_by_pod:
+            self.refusals_by_pod[key] = self._ask(recreated, held)
+        return self.refusals_by_pod[key]
 
     def _ask(
         self, pod: Mapping[str, Any], held: Mapping[str, ResourceList]
@@ -111,50 +111,50 @@ class _RestartDecisions:
 def _pod_as_new(pod: Mapping[str, Any]) -> dict[str, Any]:
     """The pod as it would be requested, without fields that it got since its creation."""
     metadata, spec = pod.get("metadata"), pod.get("spec")
-    known = {key: value for key, value in pod.items() if key != "status"}
+    new_pod = {key: value for key, value in pod.items() if key != "status"}
     if isinstance(metadata, dict):
-        known["metadata"] = {k: v for k, v in metadata.items() if k not in _OF_ITS_LIFE}
+        new_pod["metadata"] = {k: v for k, v in metadata.items() if k not in _OF_ITS_LIFE}
     if isinstance(spec, dict):
-        known["spec"] = {key: value for key, value in spec.items() if key != "nodeName"}
-    return {"apiVersion": "v1", "kind": "Pod", **known}
+        new_pod["spec"] = {key: value for key, value in spec.items() if key != "nodeName"}
+    return {"apiVersion": "v1", "kind": "Pod", **new_pod}
 
 
 def _quota_without_held(quota: ResourceQuota, held: ResourceList) -> ResourceQuota:
-    mine = mask(held, quota.used)
-    if not mine:
+    held_in_quota = mask(held, quota.used)
+    if not held_in_quota:
         return quota
-    rest = subtract_with_non_negative_result(quota.used, mine)
-    return dataclasses.replace(quota, used=rest)
+    used_without_held = subtract_with_non_negative_result(quota.used, held_in_quota)
+    return dataclasses.replace(quota, used=used_without_held)
 
 
 def _with_pods_counted(
     pods: Sequence[RunningPod], before: PolicySet, after: PolicySet, now: int
 ) -> tuple[PolicySet, list[dict[str, ResourceList]]]:
     """The policies with the amounts that new limits would count, and each pod's part of them."""
-    stored = {quota.name: quota for quota in before.resource_quotas}
-    wanted = {
+    stored_quotas = {quota.name: quota for quota in before.resource_quotas}
+    names_to_count = {
         quota.name: names
         for quota in after.resource_quotas
-        if (names := _uncounted_names(quota, stored.get(quota.name)))
+        if (names := _uncounted_names(quota, stored_quotas.get(quota.name)))
     }
-    new = [quota for quota in after.resource_quotas if quota.name in wanted]
-    sums: dict[str, ResourceList] = {
-        quota.name: {name: ZERO for name in wanted[quota.name] if name in quota.used}
-        for quota in new
+    counting_quotas = [quota for quota in after.resource_quotas if quota.name in names_to_count]
+    counted_sums: dict[str, ResourceList] = {
+        quota.name: {name: ZERO for name in names_to_count[quota.name] if name in quota.used}
+        for quota in counting_quotas
     }
-    each: list[dict[str, ResourceList]] = []
+    held_by_pod: list[dict[str, ResourceList]] = []
     for pod in pods:
-        mine: dict[str, ResourceList] = {}
-        for name, amounts in _count_pod(pod, new, now).items():
-            cut = mask(amounts, sums[name])
-            sums[name] = add(sums[name], cut)
-            mine[name] = {**pod.held.get(name, {}), **cut}
-        each.append(mine)
+        held_of_pod: dict[str, ResourceList] = {}
+        for name, amounts in _count_pod(pod, counting_quotas, now).items():
+            counted_amounts = mask(amounts, counted_sums[name])
+            counted_sums[name] = add(counted_sums[name], counted_amounts)
+            held_of_pod[name] = {**pod.held.get(name, {}), **counted_amounts}
+        held_by_pod.append(held_of_pod)
     quotas = (
-        dataclasses.replace(quota, used={**quota.used, **sums.get(quota.name, {})})
+        dataclasses.replace(quota, used={**quota.used, **counted_sums.get(quota.name, {})})
         for quota in after.resource_quotas
     )
-    return dataclasses.replace(after, resource_quotas=tuple(quotas)), each
+    return dataclasses.replace(after, resource_quotas=tuple(quotas)), held_by_pod
 
 
 def _uncounted_names(quota: ResourceQuota, stored: ResourceQuota | None) -> set[str]:

@@ -60,9 +60,9 @@ class Simulation:
         """The violations for which the API server's own plugins would refuse."""
         if self.policies.authority is not Authority.NATIVE:
             return ()
-        modes = {each.ref: each.enforcement for each in self.policies.limit_ranges}
-        modes |= {each.ref: each.enforcement for each in self.policies.resource_quotas}
-        enforced = {ref for ref, mode in modes.items() if mode is Enforcement.ENFORCE}
+        enforcement_of = {each.ref: each.enforcement for each in self.policies.limit_ranges}
+        enforcement_of |= {each.ref: each.enforcement for each in self.policies.resource_quotas}
+        enforced = {ref for ref, mode in enforcement_of.items() if mode is Enforcement.ENFORCE}
         return tuple(found for found in self.decision.observed if found.policy in enforced)
 
     @property
@@ -74,7 +74,7 @@ class Simulation:
     def only_observed(self) -> tuple[Violation, ...]:
         """The violations of policies that only warn or audit."""
         natively = self.refused_natively
-        return tuple(found for found in self.decision.observed if found not in natively)
+        return tuple(violation for violation in self.decision.observed if violation not in natively)
 
     @property
     def binding(self) -> CostLine | None:
@@ -84,23 +84,23 @@ class Simulation:
     @property
     def sentence(self) -> str:
         """The verdict in one sentence."""
-        kind, number = self.request.kind.kind, len(self.changes)
+        kind, change_count = self.request.kind.kind, len(self.changes)
         if self.decision.violations:
             return f"This {kind} would be refused: {_refusal_reasons(self.decision.violations)}."
         if self.refused_natively:
             reasons = _refusal_reasons(self.refused_natively)
             return f"This {kind} would be refused by the API server itself: {reasons}."
         charged = [cost.quota.name for cost in self.costs if cost.is_charged]
-        changed = f", after {counted(number, 'changes')}" if number else " as it is"
-        paid = f", and charged to {', '.join(charged)}" if charged else ""
-        return f"This {kind} would be admitted{changed}{paid}."
+        changed = f", after {counted(change_count, 'changes')}" if change_count else " as it is"
+        charged_words = f", and charged to {', '.join(charged)}" if charged else ""
+        return f"This {kind} would be admitted{changed}{charged_words}."
 
 
-def _refusal_reasons(found: tuple[Violation, ...]) -> str:
-    first, *others = found
-    by = f" ({first.policy.kind} {first.policy.name})" if first.policy else ""
-    more = f", and {counted(len(others), 'more reasons')}" if others else ""
-    return f"{first.message.rstrip('.')}{by}{more}"
+def _refusal_reasons(violations: tuple[Violation, ...]) -> str:
+    first, *other_violations = violations
+    refusing_policy = f" ({first.policy.kind} {first.policy.name})" if first.policy else ""
+    more = f", and {counted(len(other_violations), 'more reasons')}" if other_violations else ""
+    return f"{first.message.rstrip('.')}{refusing_policy}{more}"
 
 
 def simulate(
@@ -130,16 +130,16 @@ def request_for(
     old: Mapping[str, Any] | None = None,
 ) -> AdmissionRequest:
     """The request that an API server would send; raises ``DecodeError`` without a kind."""
-    kind = kind_of(obj)
-    if not isinstance(kind["kind"], str) or not kind["kind"]:
+    kind_of_object = kind_of(obj)
+    if not isinstance(kind_of_object["kind"], str) or not kind_of_object["kind"]:
         raise DecodeError("kind", "kind: must be given, such as Pod")
-    metadata = obj.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
+    object_metadata = obj.get("metadata")
+    name = object_metadata.get("name") if isinstance(object_metadata, dict) else None
     return AdmissionRequest(
-        kind=GroupVersionKind(**kind),
-        resource=GroupVersionResource(**resource_of(kind)),
+        kind=GroupVersionKind(**kind_of_object),
+        resource=GroupVersionResource(**resource_of(kind_of_object)),
         name=name if isinstance(name, str) else "",
-        namespace="" if is_cluster_scoped(kind["kind"]) else namespace,
+        namespace="" if is_cluster_scoped(kind_of_object["kind"]) else namespace,
         operation=operation,
         object=obj,
         old_object=old,
@@ -153,14 +153,14 @@ def run(
 
     ``now`` is the time of the decision, by default the present.
     """
-    moment = int(time.time()) if now is None else now
-    decision = admit(request, policies, phase=Phase.BOTH, now=moment)
+    decision_time = int(time.time()) if now is None else now
+    decision = admit(request, policies, phase=Phase.BOTH, now=decision_time)
     return Simulation(
         request=request,
         policies=policies,
         decision=decision,
-        changes=changes_of(request, policies, decision, now=moment),
-        costs=costs_of(request, policies, decision, now=moment),
+        changes=changes_of(request, policies, decision, now=decision_time),
+        costs=costs_of(request, policies, decision, now=decision_time),
     )
 
 
@@ -183,24 +183,24 @@ def with_unsaved(
     for index, manifest in enumerate(manifests):
         policy = decode_policy(manifest, f"policies[{index}]")
         if policy is not None:
-            placed = dataclasses.replace(policy, namespace=policies.namespace)
+            placed_policy = dataclasses.replace(policy, namespace=policies.namespace)
             if as_enforced:
-                placed = dataclasses.replace(placed, enforcement=Enforcement.ENFORCE)
-            policies = _with_policy(policies, placed)
+                placed_policy = dataclasses.replace(placed_policy, enforcement=Enforcement.ENFORCE)
+            policies = _with_policy(policies, placed_policy)
     return policies
 
 
 def _with_policy(policies: PolicySet, policy: Policy) -> PolicySet:
     if isinstance(policy, ResourceQuota):
-        stored = {quota.name: quota for quota in policies.resource_quotas}.get(policy.name)
-        known = stored.used if stored else {}
+        stored_quota = {quota.name: quota for quota in policies.resource_quotas}.get(policy.name)
+        stored_used = stored_quota.used if stored_quota else {}
         # As the ledger would count once the quota is saved.
         hard = policy.spec_hard
-        used = {name: known.get(name, ZERO) for name in hard if is_tracked(name)}
+        used = {name: stored_used.get(name, ZERO) for name in hard if is_tracked(name)}
         policy = dataclasses.replace(policy, hard=hard, used=used)
-    field = _POLICY_SET_FIELDS[policy.ref.kind]
-    others = [each for each in getattr(policies, field) if each.name != policy.name]
+    policy_field = _POLICY_SET_FIELDS[policy.ref.kind]
+    other_policies = [each for each in getattr(policies, policy_field) if each.name != policy.name]
     # In the order of the snapshot, since the order of policies decides.
-    placed = sorted([*others, policy], key=lambda each: each.name.encode())
-    placing: dict[str, Any] = {field: tuple(placed)}
-    return dataclasses.replace(policies, **placing)
+    policies_in_order = sorted([*other_policies, policy], key=lambda each: each.name.encode())
+    placed_field: dict[str, Any] = {policy_field: tuple(policies_in_order)}
+    return dataclasses.replace(policies, **placed_field)

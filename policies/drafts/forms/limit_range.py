@@ -1,4 +1,4 @@
-"""LimitRange form: ``row`` lines of type, resource, min, max to ``spec.limits`` and back."""
+"""LimitRange form: row lines of type, resource, AMOUNTS to limit items and back; derived."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ class _LimitItem:
 
 def show(manifest: Mapping[str, Any]) -> Sheet:
     """The grid of a manifest; an item that lines cannot express is one line that keeps it."""
-    rows: list[Line] = []
+    row_lines: list[Line] = []
     for number, item in enumerate(_limits(manifest)):
-        lines = _lines_of_item(number, item)
+        item_lines = _lines_of_item(number, item)
         # Only lines that build the same item again may stand for it.
-        if can_be_typed(lines) and _limit_items(lines, [], Built({})) == [item]:
-            rows += lines
+        if can_be_typed(item_lines) and _limit_items(item_lines, [], Built({})) == [item]:
+            row_lines += item_lines
         else:
-            kind = str((item or {}).get("type") or "")
-            rows.append({"item": str(number), "kept": str(number), "type": kind})
-    return Sheet(show_metadata(manifest), {ROW: rows})
+            item_type = str((item or {}).get("type") or "")
+            row_lines.append({"item": str(number), "kept": str(number), "type": item_type})
+    return Sheet(show_metadata(manifest), {ROW: row_lines})
 
 
 def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
     """The manifest of a grid; kept items come from ``base``."""
     built = Built(dict(base))
     build_metadata(sheet, base, built)
-    limits = _limit_items(sheet.of(ROW), _limits(base), built)
-    built.manifest["spec"] = {**(base.get("spec") or {}), "limits": limits}
+    built_limits = _limit_items(sheet.of(ROW), _limits(base), built)
+    built.manifest["spec"] = {**(base.get("spec") or {}), "limits": built_limits}
     return built
 
 
@@ -58,13 +58,13 @@ def derived(sheet: Sheet) -> dict[str, str]:
     """The defaults of Kubernetes for empty cells, by cell; unreadable amounts count as none."""
     derived_cells: dict[str, str] = {}
     for number, line in enumerate(sheet.of(ROW)):
-        given = {name: quantity for name in AMOUNTS if (quantity := _quantity(line.get(name, "")))}
-        amounts = {_ENGINE_FIELDS[name]: {"r": quantity} for name, quantity in given.items()}
-        item = default_item(LimitRangeItem(type=line.get("type", ""), **amounts))
+        typed = {name: quantity for name in AMOUNTS if (quantity := _quantity(line.get(name, "")))}
+        engine_amounts = {_ENGINE_FIELDS[name]: {"r": quantity} for name, quantity in typed.items()}
+        defaulted_item = default_item(LimitRangeItem(type=line.get("type", ""), **engine_amounts))
         for name in ("default", "defaultRequest"):
-            texts = to_json(getattr(item, _ENGINE_FIELDS[name]))
-            if not line.get(name) and texts:
-                derived_cells[f"{ROW}-{number}-{name}"] = texts["r"]
+            default_texts = to_json(getattr(defaulted_item, _ENGINE_FIELDS[name]))
+            if not line.get(name) and default_texts:
+                derived_cells[f"{ROW}-{number}-{name}"] = default_texts["r"]
     return derived_cells
 
 
@@ -81,55 +81,55 @@ def _limits(manifest: Mapping[str, Any]) -> Sequence[Any]:
     return (manifest.get("spec") or {}).get("limits") or []
 
 
-def _lines_of_item(number: int, item: Mapping[str, Any] | None) -> list[Line]:
+def _lines_of_item(number: int, limit: Mapping[str, Any] | None) -> list[Line]:
     """The lines of one item, resources in the order in which they first appear."""
-    item = item or {}
-    names = dict.fromkeys(name for amount in AMOUNTS for name in item.get(amount) or {})
+    limit = limit or {}
+    item_resources = dict.fromkeys(name for amount in AMOUNTS for name in limit.get(amount) or {})
     return [
         {
             "item": str(number),
-            "type": str(item.get("type") or ""),
+            "type": str(limit.get("type") or ""),
             "resource": name,
             **{
-                amount: "" if (value := (item.get(amount) or {}).get(name)) is None else str(value)
+                amount: "" if (value := (limit.get(amount) or {}).get(name)) is None else str(value)
                 for amount in AMOUNTS
             },
         }
-        for name in names or [""]
+        for name in item_resources or [""]
     ]
 
 
-def _limit_items(lines: Sequence[Line], kept: Sequence[Any], built: Built) -> list[Any]:
-    parts: list[_LimitItem] = []
+def _limit_items(lines: Sequence[Line], base: Sequence[Any], built: Built) -> list[Any]:
+    limit_items: list[_LimitItem] = []
     for number, line in enumerate(lines):
-        if (place := line.get("kept", "")).isdecimal():
-            if int(place) < len(kept):
-                parts.append(_LimitItem(f"kept {place}", "", kept[int(place)]))
+        if (kept_number := line.get("kept", "")).isdecimal():
+            if int(kept_number) < len(base):
+                limit_items.append(_LimitItem(f"kept {kept_number}", "", base[int(kept_number)]))
             continue
         if any(line.get(name) for name in ("item", "resource", *AMOUNTS)):
-            _add_line(parts, line, number, built)
-    return [part.value for part in parts]
+            _add_line(limit_items, line, number, built)
+    return [limit_item.value for limit_item in limit_items]
 
 
-def _add_line(parts: list[_LimitItem], line: Line, number: int, built: Built) -> None:
+def _add_line(limit_items: list[_LimitItem], line: Line, number: int, built: Built) -> None:
     """Add a line to the item it came from, a new line to an item of its type."""
-    name, kind, item = line.get("resource", ""), line.get("type", ""), line.get("item", "")
+    name, row_type, item = line.get("resource", ""), line.get("type", ""), line.get("item", "")
     cell = f"{ROW}-{number}"
-    same = [part for part in parts if part.type == kind and item in (part.item, "")]
-    part = next((part for part in same if name not in part.resources), None)
+    same_type = [part for part in limit_items if part.type == row_type and item in (part.item, "")]
+    part = next((part for part in same_type if name not in part.resources), None)
     if part is None:
-        if same and name:
-            built.problems.append((f"{cell}-resource", f"{name} has a line for {kind} already"))
-        part = _LimitItem(item, kind, {"type": kind})
-        parts.append(part)
+        if same_type and name:
+            built.problems.append((f"{cell}-resource", f"{name} has a line for {row_type} already"))
+        part = _LimitItem(item, row_type, {"type": row_type})
+        limit_items.append(part)
     part.resources.add(name)
-    path = f"spec.limits[{parts.index(part)}]"
-    built.places.setdefault(path, f"{cell}-type")
+    limit_path = f"spec.limits[{limit_items.index(part)}]"
+    built.places.setdefault(limit_path, f"{cell}-type")
     for amount in AMOUNTS:
         if text := line.get(amount, ""):
             part.value.setdefault(amount, {})[name] = text
-        built.places[f"{path}.{amount}[{name}]"] = f"{cell}-{amount}"
-        built.places.setdefault(f"{path}.{amount}", f"{cell}-{amount}")
+        built.places[f"{limit_path}.{amount}[{name}]"] = f"{cell}-{amount}"
+        built.places.setdefault(f"{limit_path}.{amount}", f"{cell}-{amount}")
 
 
 def _quantity(text: str) -> Quantity | None:

@@ -25,54 +25,54 @@ SCOPE: Final = "scope"
 
 def show(manifest: Mapping[str, Any]) -> Sheet:
     """The lines of a configuration; an entry that lines cannot express is kept."""
-    lines: dict[str, list[Line]] = {ENTRY: [], SCOPE: []}
+    entry_lines: dict[str, list[Line]] = {ENTRY: [], SCOPE: []}
     for number, entry in enumerate(manifest.get("limitedResources") or []):
         shown = _show_entry(number, entry or {})
         if not (can_be_typed(shown[ENTRY]) and _build_entry(shown, 0, str(number)) == entry):
             shown = {ENTRY: [{"kept": str(number)}], SCOPE: []}
-        for group, found in shown.items():
-            lines[group] += found
-    return Sheet({}, lines)
+        for group, group_lines in shown.items():
+            entry_lines[group] += group_lines
+    return Sheet({}, entry_lines)
 
 
 def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
     """The configuration of the lines; kept entries come from ``base``."""
     built = Built(dict(base))
-    kept = base.get("limitedResources") or []
-    entries: list[Any] = []
-    for number, line in enumerate(sheet.of(ENTRY)):
-        if (place := line.get("kept", "")).isdecimal():
-            entries += [kept[int(place)]] if int(place) < len(kept) else []
-        elif any(line.get(name) for name in ("resource", "apiGroup", "contains")):
-            path = f"limitedResources[{len(entries)}]"
-            built.places[path] = f"{ENTRY}-{number}-resource"
-            built.places[f"{path}.matchContains"] = f"{ENTRY}-{number}-contains"
-            entries.append(_build_entry(sheet.lines, number, str(number)))
-    built.manifest["limitedResources"] = entries
+    kept_entries = base.get("limitedResources") or []
+    limited_entries: list[Any] = []
+    for number, entry_line in enumerate(sheet.of(ENTRY)):
+        if (place := entry_line.get("kept", "")).isdecimal():
+            limited_entries += [kept_entries[int(place)]] if int(place) < len(kept_entries) else []
+        elif any(entry_line.get(name) for name in ("resource", "apiGroup", "contains")):
+            entry_path = f"limitedResources[{len(limited_entries)}]"
+            built.places[entry_path] = f"{ENTRY}-{number}-resource"
+            built.places[f"{entry_path}.matchContains"] = f"{ENTRY}-{number}-contains"
+            limited_entries.append(_build_entry(sheet.lines, number, str(number)))
+    built.manifest["limitedResources"] = limited_entries
     return built
 
 
 def _show_entry(number: int, entry: Mapping[str, Any]) -> dict[str, list[Line]]:
-    line = {
+    entry_line = {
         "resource": str(entry.get("resource") or ""),
         "apiGroup": str(entry.get("apiGroup") or ""),
         "contains": joined(str(word) for word in entry.get("matchContains") or []),
     }
-    scopes = [
+    match_scopes = [
         {ENTRY: str(number), **show_scope(place, scope)}
         for place, scope in enumerate(entry.get("matchScopes") or [])
     ]
-    return {ENTRY: [line], SCOPE: scopes}
+    return {ENTRY: [entry_line], SCOPE: match_scopes}
 
 
 def _build_entry(lines: Mapping[str, Sequence[Line]], number: int, parent: str) -> dict[str, Any]:
-    line = lines[ENTRY][number]
-    mine = [scope for scope in lines.get(SCOPE, []) if scope.get(ENTRY) == parent]
-    scopes = [built for scope in mine if (built := build_scope(scope, [])) is not None]
-    entry = {
-        "apiGroup": line.get("apiGroup", ""),
-        "resource": line.get("resource", ""),
-        "matchContains": split(line.get("contains", "")),
-        "matchScopes": scopes,
+    entry_line = lines[ENTRY][number]
+    own_scopes = [scope for scope in lines.get(SCOPE, []) if scope.get(ENTRY) == parent]
+    match_scopes = [built for scope in own_scopes if (built := build_scope(scope, [])) is not None]
+    limited_entry = {
+        "apiGroup": entry_line.get("apiGroup", ""),
+        "resource": entry_line.get("resource", ""),
+        "matchContains": split(entry_line.get("contains", "")),
+        "matchScopes": match_scopes,
     }
-    return {name: value for name, value in entry.items() if value}
+    return {name: value for name, value in limited_entry.items() if value}

@@ -1,4 +1,4 @@
-"""MetadataPolicy form: rule, if, then lines to predicate and action; ready-made rules, flags."""
+"""MetadataPolicy form: rule, if, then lines to predicate and action; READY rules; flags."""
 
 from __future__ import annotations
 
@@ -51,69 +51,69 @@ READY: Final[Mapping[str, Ready]] = {
 
 def show(manifest: Mapping[str, Any]) -> Sheet:
     """The sentences of a manifest; a rule that they cannot express is kept."""
-    spec = manifest.get("spec") or {}
-    lines: dict[str, list[Line]] = {RULE: [], IF: [], THEN: []}
-    for number, rule in enumerate(spec.get("rules") or []):
+    policy_spec = manifest.get("spec") or {}
+    rule_lines: dict[str, list[Line]] = {RULE: [], IF: [], THEN: []}
+    for number, rule in enumerate(policy_spec.get("rules") or []):
         sentence = parts_of(number, rule or {})
-        is_typed = all(can_be_typed(found) for found in sentence.values())
-        given = rule if isinstance(rule, dict) else {}
-        action = {"reject": False, **(given.get("policyAction") or {})}
-        whole = {"policyPredicate": given.get("policyPredicate") or {}, "policyAction": action}
+        is_typed = all(can_be_typed(sentence_lines) for sentence_lines in sentence.values())
+        given_rule = rule if isinstance(rule, dict) else {}
+        acts = {"reject": False, **(given_rule.get("policyAction") or {})}
+        whole = {"policyPredicate": given_rule.get("policyPredicate") or {}, "policyAction": acts}
         # Only sentences that build the same rule again may stand for it.
-        if not is_typed or _build_rule(sentence, sentence[RULE][0]) != {**given, **whole}:
+        if not is_typed or _build_rule(sentence, sentence[RULE][0]) != {**given_rule, **whole}:
             sentence = {RULE: [{"kept": str(number)}]}
-        for group, found in sentence.items():
-            lines[group] += found
-    flags = {name: "on" if spec.get(name) else "" for name in FLAGS}
-    return Sheet({**show_metadata(manifest), **flags}, lines)
+        for group, sentence_lines in sentence.items():
+            rule_lines[group] += sentence_lines
+    flag_cells = {name: "on" if policy_spec.get(name) else "" for name in FLAGS}
+    return Sheet({**show_metadata(manifest), **flag_cells}, rule_lines)
 
 
 def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
     """The manifest of the sentences; kept rules come from ``base``."""
     built = Built(dict(base))
     build_metadata(sheet, base, built)
-    spec = dict(base.get("spec") or {})
-    kept = spec.get("rules") or []
+    policy_spec = dict(base.get("spec") or {})
+    kept_rules = policy_spec.get("rules") or []
     rules: list[Any] = []
-    for number, line in enumerate(sheet.of(RULE)):
-        if (place := line.get("kept", "")).isdecimal():
-            rules += [kept[int(place)]] if int(place) < len(kept) else []
+    for number, rule_line in enumerate(sheet.of(RULE)):
+        if (kept_number := rule_line.get("kept", "")).isdecimal():
+            rules += [kept_rules[int(kept_number)]] if int(kept_number) < len(kept_rules) else []
         else:
             _note_rule_places(sheet, number, len(rules), built)
-            rule = _build_rule(_lines_of_rule(sheet, number), line)
-            if not rule["policyPredicate"] and not line.get(EVERY):
+            rule = _build_rule(_lines_of_rule(sheet, number), rule_line)
+            if not rule["policyPredicate"] and not rule_line.get(EVERY):
                 built.problems.append((f"{RULE}-{number}-does", NO_CONDITION))
             rules.append(rule)
-    spec["rules"] = rules
+    policy_spec["rules"] = rules
     for name in FLAGS:
-        spec.pop(name, None)
-        spec |= {name: True} if sheet.fields.get(name) else {}
-    built.manifest["spec"] = spec
+        policy_spec.pop(name, None)
+        policy_spec |= {name: True} if sheet.fields.get(name) else {}
+    built.manifest["spec"] = policy_spec
     return built
 
 
 def with_ready(sheet: Sheet, name: str) -> Sheet:
     """The sheet with one more rule of this name, in place of empty ones."""
-    for place in reversed(range(len(sheet.of(RULE)))):
-        if _is_blank_rule(sheet, place):
-            sheet = without_line(sheet, RULE, place)
+    for rule_number in reversed(range(len(sheet.of(RULE)))):
+        if _is_blank_rule(sheet, rule_number):
+            sheet = without_line(sheet, RULE, rule_number)
     does, conditions, updates = READY.get(name, READY["require"])
     number = str(len(sheet.of(RULE)))
-    more: dict[str, list[Line]] = {
+    ready_lines: dict[str, list[Line]] = {
         RULE: [{"does": does}],
         IF: [{"rule": number, **line} for line in conditions],
         THEN: [{"rule": number, **line} for line in updates],
     }
-    lines = {group: [*sheet.of(group), *found] for group, found in more.items()}
-    return Sheet(sheet.fields, lines)
+    rule_lines = {group: [*sheet.of(group), *found] for group, found in ready_lines.items()}
+    return Sheet(sheet.fields, rule_lines)
 
 
 def _is_blank_rule(sheet: Sheet, number: int) -> bool:
     """Whether a rule has no input yet."""
-    line, lines = sheet.of(RULE)[number], _lines_of_rule(sheet, number)
-    said = any(_is_filled_condition(each) for each in lines[IF])
-    sets = any(each.get("key") or each.get("value") for each in lines[THEN])
-    return not (said or sets or line.get(EVERY) or "kept" in line)
+    rule_line, lines_of_rule = sheet.of(RULE)[number], _lines_of_rule(sheet, number)
+    has_condition = any(_is_filled_condition(each) for each in lines_of_rule[IF])
+    has_update = any(each.get("key") or each.get("value") for each in lines_of_rule[THEN])
+    return not (has_condition or has_update or rule_line.get(EVERY) or "kept" in rule_line)
 
 
 def _lines_of_rule(sheet: Sheet, number: int) -> dict[str, list[Line]]:
@@ -125,54 +125,54 @@ def _lines_of_rule(sheet: Sheet, number: int) -> dict[str, list[Line]]:
 
 def _build_rule(lines: Mapping[str, Sequence[Line]], head: Line) -> dict[str, Any]:
     """Build one rule of its lines, without empty ones."""
-    predicate: dict[str, Any] = {}
+    policy_predicate: dict[str, Any] = {}
     for on, name in SELECTORS.items():
-        mine = [line for line in lines[IF] if line.get("on") == on and _is_filled_condition(line)]
-        if mine:
-            predicate[name] = _selector_of_lines(mine)
-    action: dict[str, Any] = {"reject": head.get("does") == REFUSE}
+        met = [line for line in lines[IF] if line.get("on") == on and _is_filled_condition(line)]
+        if met:
+            policy_predicate[name] = _selector_of_lines(met)
+    policy_action: dict[str, Any] = {"reject": head.get("does") == REFUSE}
     for on, name in UPDATES.items():
-        found = {
+        updated = {
             line.get("key", ""): line.get("value", "")
             for line in lines[THEN]
             if line.get("on") == on and (line.get("key") or line.get("value"))
         }
-        action |= {name: found} if found else {}
-    return {"policyPredicate": predicate, "policyAction": action}
+        policy_action |= {name: updated} if updated else {}
+    return {"policyPredicate": policy_predicate, "policyAction": policy_action}
 
 
 def _is_filled_condition(line: Line) -> bool:
     return bool(line.get("key") or line.get("values"))
 
 
-def _selector_of_lines(lines: Sequence[Line]) -> dict[str, Any]:
+def _selector_of_lines(condition_lines: Sequence[Line]) -> dict[str, Any]:
     selector: dict[str, Any] = {}
-    for line in lines:
+    for line in condition_lines:
         key, operator, values = line.get("key", ""), line.get("is", ""), line.get("values", "")
-        equal = selector.get("matchLabels", {})
-        if operator == EQUALS and key not in equal:
-            selector["matchLabels"] = {**equal, key: values}
+        match_labels = selector.get("matchLabels", {})
+        if operator == EQUALS and key not in match_labels:
+            selector["matchLabels"] = {**match_labels, key: values}
             continue
         # matchLabels has room for one value of a key; a second one becomes an expression.
         operator = "In" if operator == EQUALS else operator
-        entry: dict[str, Any] = {"key": key, "operator": operator}
+        match_expression: dict[str, Any] = {"key": key, "operator": operator}
         if operator in ("In", "NotIn"):
-            entry["values"] = split(values)
-        selector.setdefault("matchExpressions", []).append(entry)
+            match_expression["values"] = split(values)
+        selector.setdefault("matchExpressions", []).append(match_expression)
     return selector
 
 
 def _note_rule_places(sheet: Sheet, number: int, index: int, built: Built) -> None:
     """Note the cell of each part of a rule."""
-    path = f"spec.rules[{index}]"
-    built.places[path] = f"{RULE}-{number}-does"
+    rule_path = f"spec.rules[{index}]"
+    built.places[rule_path] = f"{RULE}-{number}-does"
     for group, names, part in (
         (IF, SELECTORS, "policyPredicate"),
         (THEN, UPDATES, "policyAction"),
     ):
         for place, line in enumerate(sheet.of(group)):
             if line.get("rule") == str(number) and line.get("on") in names:
-                at = f"{path}.{part}.{names[line['on']]}"
-                cell = f"{group}-{place}-key"
-                built.places.setdefault(at, cell)
-                built.places[f"{at}[{line.get('key', '')}]"] = cell
+                part_path = f"{rule_path}.{part}.{names[line['on']]}"
+                part_cell = f"{group}-{place}-key"
+                built.places.setdefault(part_path, part_cell)
+                built.places[f"{part_path}[{line.get('key', '')}]"] = part_cell

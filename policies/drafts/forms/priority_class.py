@@ -1,4 +1,4 @@
-"""PriorityClass form: cells for value, globalDefault, preemptionPolicy, description."""
+"""PriorityClass form: fields for value, globalDefault, preemptionPolicy, class metadata."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _WHOLE_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,18})", re.ASCII)
 
 def show(manifest: Mapping[str, Any]) -> Sheet:
     """The fields of a manifest."""
-    metadata = manifest.get("metadata") or {}
-    fields = {"name": str(metadata.get("name") or "")}
+    class_metadata = manifest.get("metadata") or {}
+    class_fields = {"name": str(class_metadata.get("name") or "")}
     for name in FIELDS:
-        value = manifest.get(name)
-        fields[name] = "" if value in (None, False) else str(value)
-    fields["globalDefault"] = "on" if manifest.get("globalDefault") else ""
-    return Sheet(fields)
+        class_value = manifest.get(name)
+        class_fields[name] = "" if class_value in (None, False) else str(class_value)
+    class_fields["globalDefault"] = "on" if manifest.get("globalDefault") else ""
+    return Sheet(class_fields)
 
 
 def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
     """The manifest of the fields; labels and annotations stay as they are."""
     built = Built(dict(base), places={"metadata.name": "name", **{name: name for name in FIELDS}})
-    shown = show(base).fields
-    if sheet.fields.get("name", "") != typed(shown["name"]):
+    class_fields = show(base).fields
+    if sheet.fields.get("name", "") != typed(class_fields["name"]):
         built.manifest["metadata"] = {**(base.get("metadata") or {}), "name": sheet.fields["name"]}
     for field in FIELDS:
         text = sheet.fields.get(field, "")
-        if text != typed(shown[field]):
+        if text != typed(class_fields[field]):
             built.manifest.pop(field, None)
             # A value that is no number stays text, so that the rules report it.
             is_number = field == "value" and _WHOLE_NUMBER.fullmatch(text)

@@ -1,4 +1,4 @@
-"""ResourceQuota form: hard and scope lines to ``spec`` and back; resources, scopes offered."""
+"""ResourceQuota form: hard and scope lines to quota spec and back; offered resources, scopes."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ RESOURCES: Final = (
 
 def show(manifest: Mapping[str, Any]) -> Sheet:
     """The lines of a manifest; limits and expressions that lines cannot express are kept."""
-    spec = manifest.get("spec") or {}
-    hard: list[Line] = []
-    for name, value in (spec.get("hard") or {}).items():
-        line = {"resource": name, "amount": "" if value is None else str(value)}
-        is_typed = line["amount"] and name and can_be_typed([line])
-        hard.append(line if is_typed else {"kept": name})
-    scopes: list[Line] = [
-        {"scopeName": name, "operator": PLAIN} for name in spec.get("scopes") or []
+    quota_spec = manifest.get("spec") or {}
+    hard_lines: list[Line] = []
+    for name, value in (quota_spec.get("hard") or {}).items():
+        hard_line = {"resource": name, "amount": "" if value is None else str(value)}
+        is_typed = hard_line["amount"] and name and can_be_typed([hard_line])
+        hard_lines.append(hard_line if is_typed else {"kept": name})
+    scoped: list[Line] = [
+        {"scopeName": name, "operator": PLAIN} for name in quota_spec.get("scopes") or []
     ]
-    scopes += [show_scope(number, entry) for number, entry in enumerate(_expressions(spec))]
-    return Sheet(show_metadata(manifest), {HARD: hard, SCOPE: scopes})
+    scoped += [show_scope(number, entry) for number, entry in enumerate(_expressions(quota_spec))]
+    return Sheet(show_metadata(manifest), {HARD: hard_lines, SCOPE: scoped})
 
 
 def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
@@ -79,8 +79,8 @@ def offered_resources(sheet: Sheet) -> list[str]:
 
 def offered_scopes(sheet: Sheet, *, chosen: str = "") -> list[str]:
     """The scopes that are allowed with the sheet's resources and its other scopes."""
-    bounded = [line.get("resource", "") for line in sheet.of(HARD)]
-    standard = {name for name in bounded if is_standard_quota_resource(name)}
+    hard_names = [line.get("resource", "") for line in sheet.of(HARD)]
+    standard = {name for name in hard_names if is_standard_quota_resource(name)}
     others = {name for name in _scope_names(sheet) if name != chosen}
     return [
         scope
@@ -94,44 +94,44 @@ def _scope_names(sheet: Sheet) -> list[str]:
     return [line.get("scopeName", "") for line in sheet.of(SCOPE)]
 
 
-def _expressions(spec: Mapping[str, Any]) -> Sequence[Any]:
-    return (spec.get("scopeSelector") or {}).get("matchExpressions") or []
+def _expressions(quota_spec: Mapping[str, Any]) -> Sequence[Any]:
+    return (quota_spec.get("scopeSelector") or {}).get("matchExpressions") or []
 
 
-def _put_in_spec(spec: dict[str, Any], name: str, value: Any) -> None:
+def _put_in_spec(quota_spec: dict[str, Any], name: str, value: Any) -> None:
     """Set a field, or remove it if the value is empty."""
-    spec.pop(name, None)
+    quota_spec.pop(name, None)
     if value:
-        spec[name] = value
+        quota_spec[name] = value
 
 
 def _hard_amounts(lines: Sequence[Line], kept: Mapping[str, Any], built: Built) -> dict[str, Any]:
-    hard: dict[str, Any] = {}
-    for number, line in enumerate(lines):
-        name, amount, cell = line.get("resource", ""), line.get("amount", ""), f"{HARD}-{number}"
-        if "kept" in line:
-            hard |= {line["kept"]: kept[line["kept"]]} if line["kept"] in kept else {}
-        elif name in hard:
+    hard_amounts: dict[str, Any] = {}
+    for number, limit in enumerate(lines):
+        name, amount, cell = limit.get("resource", ""), limit.get("amount", ""), f"{HARD}-{number}"
+        if "kept" in limit:
+            hard_amounts |= {limit["kept"]: kept[limit["kept"]]} if limit["kept"] in kept else {}
+        elif name in hard_amounts:
             built.problems.append((f"{cell}-resource", f"{name} has a line already"))
         elif name and not amount:
             built.problems.append((f"{cell}-amount", "a limit is missing"))
         elif name or amount:
-            hard[name] = amount
+            hard_amounts[name] = amount
         built.places.setdefault(f"spec.hard[{name}]", f"{cell}-amount")
-    return hard
+    return hard_amounts
 
 
 def _scopes_and_expressions(
-    lines: Sequence[Line], kept: Sequence[Any], built: Built
+    scope_lines: Sequence[Line], kept_expressions: Sequence[Any], built: Built
 ) -> tuple[list[str], list[Any]]:
     scopes: list[str] = []
     expressions: list[Any] = []
-    for number, line in enumerate(lines):
-        cell = f"{SCOPE}-{number}-scopeName"
-        if line.get("operator") == PLAIN:
-            scopes += [line["scopeName"]] if line.get("scopeName") else []
-            built.places.setdefault("spec.scopes", cell)
-        elif (entry := build_scope(line, kept)) is not None:
-            expressions.append(entry)
-            built.places.setdefault("spec.scopeSelector", cell)
+    for number, scope_line in enumerate(scope_lines):
+        scope_cell = f"{SCOPE}-{number}-scopeName"
+        if scope_line.get("operator") == PLAIN:
+            scopes += [scope_line["scopeName"]] if scope_line.get("scopeName") else []
+            built.places.setdefault("spec.scopes", scope_cell)
+        elif (expression := build_scope(scope_line, kept_expressions)) is not None:
+            expressions.append(expression)
+            built.places.setdefault("spec.scopeSelector", scope_cell)
     return scopes, expressions

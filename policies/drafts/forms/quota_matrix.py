@@ -1,4 +1,4 @@
-"""Matrix of the quota form: Bands by priority class, Spots by resource, Bounds of other quotas.
+"""Matrix of quotas beside the form: Bands are class rows, Spots columns, Bounds of others.
 
 The draft replaces its stored version. The engine decides which quota covers which class.
 """
@@ -75,101 +75,101 @@ def matrix_of(
     """The namespace's quotas with the draft; None for a draft that cannot be read."""
     if manifest is None or before is None:
         return None
-    name = (manifest.get("metadata") or {}).get("name") or ""
+    draft_name = (manifest.get("metadata") or {}).get("name") or ""
     try:
         after = with_unsaved(before, [manifest])
     except DecodeError:
         return None
-    own = next((quota for quota in after.resource_quotas if quota.name == name), None)
+    own = next((quota for quota in after.resource_quotas if quota.name == draft_name), None)
     if own is None:
         return None
     others = [quota for quota in after.resource_quotas if quota is not own]
-    mine = _typed_lines(sheet)
-    columns = _resource_columns(mine, others)
+    typed_columns = _typed_lines(sheet)
+    columns = _resource_columns(typed_columns, others)
     offered = set(forms_quota.offered_resources(sheet))
     bands = [
         _band(row, own, others, columns, offered) for row in _class_rows(own, others, priorities)
     ]
     _mark_first_own_band(bands)
-    return Matrix(resources=columns, bands=bands, lines=frozenset(mine.values()))
+    return Matrix(resources=columns, bands=bands, lines=frozenset(typed_columns.values()))
 
 
 def _typed_lines(sheet: Sheet) -> dict[str, int]:
     """The draft's limits by resource; of a repeated name only the first."""
-    line_of_resource: dict[str, int] = {}
-    for number, line in enumerate(sheet.of(forms_quota.HARD)):
+    line_of_column: dict[str, int] = {}
+    for line_number, line in enumerate(sheet.of(forms_quota.HARD)):
         if (name := line.get("resource", "")) and "kept" not in line:
-            line_of_resource.setdefault(name, number)
-    return line_of_resource
+            line_of_column.setdefault(name, line_number)
+    return line_of_column
 
 
 def _resource_columns(
-    mine: Mapping[str, int], others: Sequence[ResourceQuota]
+    typed_columns: Mapping[str, int], others: Sequence[ResourceQuota]
 ) -> dict[str, int | None]:
-    bounded = {name for quota in others for name in quota.hard}
-    order = [*[name for name in forms_quota.RESOURCES if name in bounded], *sorted(bounded)]
-    more = [name for name in dict.fromkeys(order) if name not in mine]
-    return {**mine, **dict.fromkeys(more[: max(0, MOST - len(mine))])}
+    limited = {name for quota in others for name in quota.hard}
+    column_order = [*[name for name in forms_quota.RESOURCES if name in limited], *sorted(limited)]
+    more_columns = [name for name in dict.fromkeys(column_order) if name not in typed_columns]
+    return {**typed_columns, **dict.fromkeys(more_columns[: max(0, MOST - len(typed_columns))])}
 
 
 def _class_rows(
-    own: ResourceQuota, others: Sequence[ResourceQuota], priorities: Sequence[str]
+    draft_quota: ResourceQuota, others: Sequence[ResourceQuota], priorities: Sequence[str]
 ) -> list[str]:
     """The rows; of too many classes, those that the draft covers come first."""
     # Sorting is stable: classes keep their order within both groups.
-    ordered = sorted(priorities, key=lambda name: not _covers_class(own, name))[:MOST]
-    classes = [name for name in priorities if name in ordered]
-    rows = [ANY, *classes, NONE]
-    has_any = any(_covers_class(quota, ANY) for quota in (own, *others))
-    if not any(_covers_class(own, row) for row in rows):
-        rows.append(ELSEWHERE)
-    return rows if has_any else rows[1:]
+    covered_first = sorted(priorities, key=lambda name: not _covers_class(draft_quota, name))[:MOST]
+    class_rows = [name for name in priorities if name in covered_first]
+    matrix_rows = [ANY, *class_rows, NONE]
+    has_any = any(_covers_class(quota, ANY) for quota in (draft_quota, *others))
+    if not any(_covers_class(draft_quota, row) for row in matrix_rows):
+        matrix_rows.append(ELSEWHERE)
+    return matrix_rows if has_any else matrix_rows[1:]
 
 
-def _covers_class(quota: ResourceQuota, row: str) -> bool:
+def _covers_class(quota: ResourceQuota, class_row: str) -> bool:
     """Whether the quota covers pods of this row; a quota without priority scopes covers any."""
-    asked = [each for each in scope_requirements(quota) if each.scope_name == PRIORITY_CLASS]
-    if row == ANY or not asked:
-        return row == ANY and not asked
+    scopes = [each for each in scope_requirements(quota) if each.scope_name == PRIORITY_CLASS]
+    if class_row == ANY or not scopes:
+        return class_row == ANY and not scopes
     try:
-        return all(matches_value(each, "" if row == NONE else row) for each in asked)
+        return all(matches_value(each, "" if class_row == NONE else class_row) for each in scopes)
     except SelectorError:
         return False
 
 
 def _band(
-    row: str,
-    own: ResourceQuota,
-    others: Sequence[ResourceQuota],
+    class_row: str,
+    draft_quota: ResourceQuota,
+    other_quotas: Sequence[ResourceQuota],
     columns: Mapping[str, int | None],
     offered: set[str],
 ) -> Band:
-    is_own = row == ELSEWHERE or _covers_class(own, row)
+    is_own = class_row == ELSEWHERE or _covers_class(draft_quota, class_row)
     spots = [
         Spot(
-            resource=name,
-            line=line if is_own else None,
-            is_offered=is_own and line is None and name in offered,
+            resource=column,
+            line=draft_line if is_own else None,
+            is_offered=is_own and draft_line is None and column in offered,
             others=[
                 Bound(
                     quota=quota.name,
-                    hard=str(quota.hard[name]),
-                    used=str(quota.used[name]) if name in quota.used else "",
+                    hard=str(quota.hard[column]),
+                    used=str(quota.used[column]) if column in quota.used else "",
                 )
-                for quota in others
-                if name in quota.hard and _covers_class(quota, row)
+                for quota in other_quotas
+                if column in quota.hard and _covers_class(quota, class_row)
             ],
         )
-        for name, line in columns.items()
+        for column, draft_line in columns.items()
     ]
-    return Band(name=row, is_own=is_own, spots=spots)
+    return Band(name=class_row, is_own=is_own, spots=spots)
 
 
 def _mark_first_own_band(bands: Sequence[Band]) -> None:
     """The first row of the draft has its input fields; the other rows repeat them."""
-    first = next((band for band in bands if band.is_own), None)
-    for spot in first.spots if first else ():
+    first_own_band = next((band for band in bands if band.is_own), None)
+    for spot in first_own_band.spots if first_own_band else ():
         spot.is_typed = spot.line is not None
     for band in bands:
         for spot in band.spots:
-            spot.is_offered = spot.is_offered and band is first
+            spot.is_offered = spot.is_offered and band is first_own_band

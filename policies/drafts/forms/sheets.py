@@ -1,4 +1,4 @@
-"""Sheet, Line, Built: cells read from sent fields, lines added or removed, metadata, scopes."""
+"""Sheet of any form: posted cells, groups, Lines added, removed; Built; metadata, kept, scopes."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ class Built:
 
     def cell_of(self, path: str) -> str:
         """The cell of a finding at this path; empty for none."""
-        inside = (path, *(path[:at] for at, char in enumerate(path) if char in ".["))
-        known = [place for place in inside if place in self.places]
-        return self.places[max(known, key=len)] if known else ""
+        path_and_parents = (path, *(path[:at] for at, char in enumerate(path) if char in ".["))
+        known_places = [place for place in path_and_parents if place in self.places]
+        return self.places[max(known_places, key=len)] if known_places else ""
 
 
-def read_sheet(data: Mapping[str, str], *, fields: Iterable[str], groups: Iterable[str]) -> Sheet:
+def read_sheet(posted: Mapping[str, str], *, fields: Iterable[str], groups: Iterable[str]) -> Sheet:
     """Read posted fields; lines are numbered anew from 0, also where others name them."""
-    wanted = set(groups)
-    numbered: dict[str, dict[int, Line]] = {group: {} for group in wanted}
-    for key in data:
-        found = _CELL_NAME.fullmatch(key)
-        if found and found[1] in wanted:
-            line = numbered[found[1]].setdefault(int(found[2]), {})
-            line[found[3]] = typed(data[key])
+    wanted_groups = set(groups)
+    numbered: dict[str, dict[int, Line]] = {group: {} for group in wanted_groups}
+    for posted_name in posted:
+        cell = _CELL_NAME.fullmatch(posted_name)
+        if cell and cell[1] in wanted_groups:
+            line = numbered[cell[1]].setdefault(int(cell[2]), {})
+            line[cell[3]] = typed(posted[posted_name])
     # Removed lines leave gaps between the numbers that browsers send.
-    anew = {
+    new_numbers = {
         group: {str(number): str(place) for place, number in enumerate(sorted(lines))}
         for group, lines in numbered.items()
     }
@@ -71,9 +71,9 @@ def read_sheet(data: Mapping[str, str], *, fields: Iterable[str], groups: Iterab
         group: [found[number] for number in sorted(found)] for group, found in numbered.items()
     }
     for line in (line for found in lines.values() for line in found):
-        for parent in line.keys() & anew.keys():
-            line[parent] = anew[parent].get(line[parent], "")
-    return Sheet({name: typed(data.get(name, "")) for name in fields}, lines)
+        for parent in line.keys() & new_numbers.keys():
+            line[parent] = new_numbers[parent].get(line[parent], "")
+    return Sheet({name: typed(posted.get(name, "")) for name in fields}, lines)
 
 
 def typed(text: str) -> str:
@@ -94,16 +94,16 @@ def with_line(sheet: Sheet, group: str, line: Line) -> Sheet:
 
 def without_line(sheet: Sheet, group: str, number: int) -> Sheet:
     """The sheet without a line, and without those that belong to it."""
-    lines = {name: list(found) for name, found in sheet.lines.items()}
+    lines = {name: list(group_lines) for name, group_lines in sheet.lines.items()}
     if number >= len(lines.get(group, [])):
         return sheet
     del lines[group][number]
-    for name, found in lines.items():
-        lines[name] = [line for line in found if line.get(group) != str(number)]
-        for at, line in enumerate(lines[name]):
+    for name, group_lines in lines.items():
+        lines[name] = [line for line in group_lines if line.get(group) != str(number)]
+        for line_index, line in enumerate(lines[name]):
             parent = line.get(group, "")
             if parent.isdecimal() and int(parent) > number:
-                lines[name][at] = {**line, group: str(int(parent) - 1)}
+                lines[name][line_index] = {**line, group: str(int(parent) - 1)}
     return Sheet(sheet.fields, lines)
 
 
@@ -119,36 +119,36 @@ def split(cell: str) -> list[str]:
 
 def show_metadata(manifest: Mapping[str, Any]) -> Line:
     """The fields of a manifest's metadata."""
-    metadata = manifest.get("metadata") or {}
-    annotations = metadata.get("annotations") or {}
-    given = str(annotations.get(ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE))
-    return {"name": str(metadata.get("name") or ""), "enforcement": given}
+    shown_metadata = manifest.get("metadata") or {}
+    annotations = shown_metadata.get("annotations") or {}
+    shown_mode = str(annotations.get(ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE))
+    return {"name": str(shown_metadata.get("name") or ""), "enforcement": shown_mode}
 
 
 def build_metadata(sheet: Sheet, base: Mapping[str, Any], built: Built) -> None:
     """Write the fields into the manifest; labels and other annotations stay."""
-    metadata = dict(base.get("metadata") or {})
-    shown = show_metadata(base)
-    if sheet.fields.get("name", shown["name"]) != shown["name"]:
-        metadata["name"] = sheet.fields["name"]
-    mode = sheet.fields.get("enforcement") or shown["enforcement"]
-    if mode != shown["enforcement"]:
-        annotations = dict(metadata.pop("annotations", None) or {})
+    built_metadata = dict(base.get("metadata") or {})
+    shown_cells = show_metadata(base)
+    if sheet.fields.get("name", shown_cells["name"]) != shown_cells["name"]:
+        built_metadata["name"] = sheet.fields["name"]
+    typed_mode = sheet.fields.get("enforcement") or shown_cells["enforcement"]
+    if typed_mode != shown_cells["enforcement"]:
+        annotations = dict(built_metadata.pop("annotations", None) or {})
         annotations.pop(ENFORCEMENT_ANNOTATION, None)
-        if mode != Enforcement.ENFORCE:
-            annotations[ENFORCEMENT_ANNOTATION] = mode
-        metadata |= {"annotations": annotations} if annotations else {}
-    built.manifest["metadata"] = metadata
+        if typed_mode != Enforcement.ENFORCE:
+            annotations[ENFORCEMENT_ANNOTATION] = typed_mode
+        built_metadata |= {"annotations": annotations} if annotations else {}
+    built.manifest["metadata"] = built_metadata
     built.places["metadata.name"] = "name"
     built.places[f"metadata.annotations[{ENFORCEMENT_ANNOTATION}]"] = "enforcement"
 
 
 def kept_metadata(manifest: Mapping[str, Any]) -> list[str]:
     """The parts of the metadata without a field."""
-    metadata = manifest.get("metadata") or {}
-    annotations = set(metadata.get("annotations") or {}) - {ENFORCEMENT_ANNOTATION}
-    named = {"labels": metadata.get("labels"), "annotations": annotations}
-    return [name for name, found in named.items() if found]
+    manifest_metadata = manifest.get("metadata") or {}
+    annotations = set(manifest_metadata.get("annotations") or {}) - {ENFORCEMENT_ANNOTATION}
+    kept_by_name = {"labels": manifest_metadata.get("labels"), "annotations": annotations}
+    return [name for name, found in kept_by_name.items() if found]
 
 
 OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
@@ -157,26 +157,26 @@ _WITH_VALUES: Final = ("In", "NotIn")
 
 def show_scope(number: int, entry: Mapping[str, Any] | None) -> Line:
     """The line of an entry; one that a line cannot express is kept by its number."""
-    given = entry or {}
-    line = {
-        "scopeName": str(given.get("scopeName") or ""),
-        "operator": str(given.get("operator") or ""),
-        "values": joined(str(value) for value in given.get("values") or []),
+    scope_entry = entry or {}
+    scope_line = {
+        "scopeName": str(scope_entry.get("scopeName") or ""),
+        "operator": str(scope_entry.get("operator") or ""),
+        "values": joined(str(value) for value in scope_entry.get("values") or []),
     }
-    is_same = can_be_typed([line]) and build_scope(line, []) == entry
-    return line if is_same else {"kept": str(number)}
+    is_same = can_be_typed([scope_line]) and build_scope(scope_line, []) == entry
+    return scope_line if is_same else {"kept": str(number)}
 
 
 def build_scope(line: Line, kept: Sequence[Any]) -> dict[str, Any] | None:
     """The entry of a line; None for an empty line."""
-    if (place := line.get("kept", "")).isdecimal():
-        found: dict[str, Any] | None = kept[int(place)] if int(place) < len(kept) else None
-        return found
+    if (kept_at := line.get("kept", "")).isdecimal():
+        kept_entry: dict[str, Any] | None = kept[int(kept_at)] if int(kept_at) < len(kept) else None
+        return kept_entry
     if not line.get("scopeName"):
         return None
     operator = line.get("operator") or "Exists"
-    entry: dict[str, Any] = {"scopeName": line["scopeName"], "operator": operator}
+    scope_entry: dict[str, Any] = {"scopeName": line["scopeName"], "operator": operator}
     values = split(line.get("values", ""))
     if values or operator in _WITH_VALUES:
-        entry["values"] = values
-    return entry
+        scope_entry["values"] = values
+    return scope_entry

@@ -49,14 +49,14 @@ class Command(Console):
         """Export to a file or to standard output."""
         cluster = find_cluster(options["cluster"])
         if options["admission_configuration"]:
-            text = export_limited_resources(cluster)
+            exported_yaml = export_limited_resources(cluster)
         else:
             kinds = options["kind"] or KINDS
-            text = export_cluster(cluster, kinds=kinds, namespaces=options["namespace"])
+            exported_yaml = export_cluster(cluster, kinds=kinds, namespaces=options["namespace"])
         if options["output"] == "-":
-            self.stdout.write(text, ending="")
+            self.stdout.write(exported_yaml, ending="")
             return
         try:
-            Path(options["output"]).write_text(text, encoding="utf-8")
+            Path(options["output"]).write_text(exported_yaml, encoding="utf-8")
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}", returncode=USAGE) from error

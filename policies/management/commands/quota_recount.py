@@ -55,8 +55,8 @@ class Command(Console):
         else:
             self.stdout.write("\n".join(map(_difference_line, found)) or "nothing differs")
         if found and not repair:
-            count = f"{len(found)} difference{'s' if len(found) > 1 else ''}"
-            raise CommandError(f"{count}; --repair sets them right", returncode=FINDINGS)
+            difference_count = f"{len(found)} difference{'s' if len(found) > 1 else ''}"
+            raise CommandError(f"{difference_count}; --repair sets them right", returncode=FINDINGS)
 
 
 def _clusters(name: str, namespace: str) -> list[str]:

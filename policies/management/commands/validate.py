@@ -51,8 +51,8 @@ class Command(Console):
                 problems = [Problem(source=name, message=NOTHING, hint=WAY_OUT, code="empty")]
         except ManifestError as error:
             problems = error.problems
-        report = self._report_json if options["output"] == "json" else self._report_text
-        report(bundle, problems)
+        report_problems = self._report_json if options["output"] == "json" else self._report_text
+        report_problems(bundle, problems)
         if problems:
             sys.exit(FINDINGS)
 
@@ -60,14 +60,14 @@ class Command(Console):
         for problem in problems:
             self.stdout.write(str(problem))
         if not problems:
-            others = f", {len(bundle.others)} of other kinds left out" if bundle.others else ""
-            self.stdout.write(f"{counted(len(bundle.objects), 'objects')}, all valid{others}")
+            left_out = f", {len(bundle.others)} of other kinds left out" if bundle.others else ""
+            self.stdout.write(f"{counted(len(bundle.objects), 'objects')}, all valid{left_out}")
 
     def _report_json(self, bundle: Bundle, problems: list[Problem]) -> None:
-        found = {
+        validation = {
             "valid": not problems,
             "problems": [problem.to_json() for problem in problems],
             "objects": [wanted.item.title for wanted in bundle.objects],
             "others": list(bundle.others),
         }
-        self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))
+        self.stdout.write(json.dumps(validation, indent=2, ensure_ascii=False))

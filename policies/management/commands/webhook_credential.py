@@ -73,21 +73,21 @@ class Command(Console):
 
     def _print_addresses(self, cluster: Cluster) -> None:
         """Print the addresses of the cluster's webhooks, and whether it needs a credential."""
-        start = f"{settings.GATEHOUSE_EXTERNAL_URL}/admission/{cluster.name}"
-        self.report(f"webhook addresses: {start}/mutate and {start}/validate")
+        webhook_address = f"{settings.GATEHOUSE_EXTERNAL_URL}/admission/{cluster.name}"
+        self.report(f"webhook addresses: {webhook_address}/mutate and {webhook_address}/validate")
         if not WebhookCredential.objects.filter(cluster=cluster).exists():
             self.report(f"no credential yet: webhook_credential {cluster.name} --issue LABEL")
 
 
 def _credential(cluster: Cluster, number: int) -> WebhookCredential:
-    found = WebhookCredential.objects.filter(cluster=cluster, pk=number).first()
-    if found is None:
+    numbered_credential = WebhookCredential.objects.filter(cluster=cluster, pk=number).first()
+    if numbered_credential is None:
         raise CommandError(f"cluster {cluster.name} has no credential {number}", returncode=USAGE)
-    return found
+    return numbered_credential
 
 
 def _credential_line(credential: WebhookCredential) -> str:
-    state = "revoked" if credential.revoked else "valid"
+    credential_state = "revoked" if credential.revoked else "valid"
     if credential.expires is not None and credential.expires <= timezone.now():
-        state = "expired"
-    return f"{credential.pk}\t{state}\t{credential.created:%Y-%m-%d}\t{credential.label}"
+        credential_state = "expired"
+    return f"{credential.pk}\t{credential_state}\t{credential.created:%Y-%m-%d}\t{credential.label}"

@@ -1,4 +1,4 @@
-"""PyYAML events to Documents: a stack of maps and lists, keys; aliases, anchors, tags refused.
+"""PyYAML events to Documents: a stack of open nodes, keys; aliases, anchors, tags refused.
 
 Aliases, tags, merge keys and duplicate keys are refused, each with its place. Numbers keep their
 text (RawNumber), so that we do not turn quantities into floats.
@@ -42,17 +42,17 @@ def read(text: str, source: str) -> list[Document]:
     builder = _Builder(source)
     try:
         events = yaml.parse(text, Loader=_LOADER)
-        documents = [done for event in events if (done := builder.feed(event)) is not None]
+        finished = [done for event in events if (done := builder.feed(event)) is not None]
     except MarkedYAMLError as error:
-        problem = _syntax_problem(error, source, text)
-        raise ManifestError([*builder.problems, problem]) from error
+        yaml_problem = _syntax_problem(error, source, text)
+        raise ManifestError([*builder.problems, yaml_problem]) from error
     except YAMLError as error:
-        reason = str(error).splitlines()[0]
-        problem = Problem(source=source, message=f"cannot be read as YAML: {reason}")
-        raise ManifestError([*builder.problems, problem]) from error
+        yaml_reason = str(error).splitlines()[0]
+        yaml_problem = Problem(source=source, message=f"cannot be read as YAML: {yaml_reason}")
+        raise ManifestError([*builder.problems, yaml_problem]) from error
     if builder.problems:
         raise ManifestError(builder.problems)
-    return documents
+    return finished
 
 
 @dataclass(slots=True)
@@ -93,9 +93,9 @@ class _Builder:
         if isinstance(event, ScalarEvent):
             self.place(event, self.scalar(event))
             return
-        opened: dict[str, Any] | list[Any] = {} if isinstance(event, MappingStartEvent) else []
-        path = self.place(event, opened)
-        self.stack.append(_Open(opened, path))
+        opened_node: dict[str, Any] | list[Any] = {} if isinstance(event, MappingStartEvent) else []
+        node_path = self.place(event, opened_node)
+        self.stack.append(_Open(opened_node, node_path))
         # Other code recurses over the values.
         if len(self.stack) > DEEPEST_NESTING:
             raise ManifestError(
@@ -106,16 +106,16 @@ class _Builder:
         """Refuse anchors and tags, which give a text another meaning than it shows."""
         if event.anchor is not None:
             self.refuse(event, f"an anchor (&{event.anchor})", "write the value out")
-        tag = str(event.tag or "")
-        if tag and tag not in _KNOWN_TAGS:
-            self.refuse(event, f"a tag ({tag})", "leave it out, quote strings")
+        event_tag = str(event.tag or "")
+        if event_tag and event_tag not in _KNOWN_TAGS:
+            self.refuse(event, f"a tag ({event_tag})", "leave it out, quote strings")
 
     def scalar(self, event: Any) -> object:
         """The value of a scalar: a plain one as kubectl reads it, a quoted one as text."""
-        tag = str(event.tag or "")
-        if not event.style and not tag and not self.expects_key():
+        scalar_tag = str(event.tag or "")
+        if not event.style and not scalar_tag and not self.expects_key():
             return resolve_plain(event.value)
-        if tag and tag != f"{_STANDARD_TAG}str":
+        if scalar_tag and scalar_tag != f"{_STANDARD_TAG}str":
             return resolve_plain(event.value)
         return event.value
 
@@ -133,38 +133,38 @@ class _Builder:
             self.document.value = value
             self.document.places[()] = self.where(event)
             return ()
-        top = self.stack[-1]
-        if isinstance(top.value, list):
-            path: Path = (*top.path, len(top.value))
-            top.value.append(value)
-            self.document.places[path] = self.where(event)
-            return path
-        if top.key is None:
-            return self.take_key(event, top, value)
-        path = (*top.path, top.key)
-        top.value[top.key] = value
-        top.key = None
-        return path
+        open_node = self.stack[-1]
+        if isinstance(open_node.value, list):
+            node_path: Path = (*open_node.path, len(open_node.value))
+            open_node.value.append(value)
+            self.document.places[node_path] = self.where(event)
+            return node_path
+        if open_node.key is None:
+            return self.take_key(event, open_node, value)
+        node_path = (*open_node.path, open_node.key)
+        open_node.value[open_node.key] = value
+        open_node.key = None
+        return node_path
 
-    def take_key(self, event: Any, top: _Open, value: Any) -> Path:
+    def take_key(self, event: Any, open_node: _Open, key_text: Any) -> Path:
         """Check a key: it must be text, and new in its mapping."""
-        if not isinstance(value, str):
+        if not isinstance(key_text, str):
             self.refuse(event, "a key that is no text", "write the key as one word")
-            value = f"\0{len(self.problems)}"  # any text that no file contains
-        if value == "<<" and not event.style:
+            key_text = f"\0{len(self.problems)}"  # any text that no file contains
+        if key_text == "<<" and not event.style:
             self.refuse(event, "a merge key (<<)", "write the fields out")
-        path = (*top.path, value)
-        if path in self.document.places:
-            first = self.document.places[path][0]
+        key_path = (*open_node.path, key_text)
+        if key_path in self.document.places:
+            first_line = self.document.places[key_path][0]
             self.problems.append(
                 self.problem_at(
-                    event, f'duplicate key "{value}", first on line {first}', "keep one"
+                    event, f'duplicate key "{key_text}", first on line {first_line}', "keep one"
                 )
             )
         else:
-            self.document.places[path] = self.where(event)
-        top.key = value
-        return path
+            self.document.places[key_path] = self.where(event)
+        open_node.key = key_text
+        return key_path
 
     def where(self, event: Any) -> Place:
         """Line and column, counted from 1."""
@@ -182,14 +182,14 @@ class _Builder:
 
 def _syntax_problem(error: MarkedYAMLError, source: str, text: str) -> Problem:
     mark = error.problem_mark or error.context_mark
-    message = ", ".join(part for part in (error.context, error.problem) if part)
-    hint = "indent with spaces" if "'\\t'" in message else ""
+    syntax_message = ", ".join(part for part in (error.context, error.problem) if part)
+    syntax_hint = "indent with spaces" if "'\\t'" in syntax_message else ""
     if mark is None:
-        return Problem(source=source, message=message, hint=hint)
+        return Problem(source=source, message=syntax_message, hint=syntax_hint)
     return Problem(
         source=source,
         line=min(mark.line, text.count("\n")) + 1,  # the parser may point behind the last line
         column=mark.column + 1,
-        message=message,
-        hint=hint,
+        message=syntax_message,
+        hint=syntax_hint,
     )

@@ -1,4 +1,4 @@
-"""Plain YAML 1.1 scalars: true, null and number texts to values, and which texts need no quotes.
+"""Plain YAML 1.1 scalars: texts of true, null, numbers to values; texts that need no quotes.
 
 Source: the behaviour of kubectl, which converts YAML to JSON before it reads types.
 """
@@ -32,9 +32,9 @@ def resolve_plain(text: str) -> object:
 
 
 def _plain_number(text: str) -> object:
-    based = _BASED.fullmatch(text)
-    if based:
-        sign, *texts = based.groups()
+    based_match = _BASED.fullmatch(text)
+    if based_match:
+        sign, *texts = based_match.groups()
         text, base = next((t, b) for t, b in zip(texts, (16, 2, 8), strict=True) if t is not None)
         digits = text.replace("_", "")
         return RawNumber(sign.replace("+", "") + str(int(digits, base))) if digits else "0"
@@ -47,12 +47,12 @@ def _plain_number(text: str) -> object:
 
 def _through_float(text: str) -> object:
     """Kubectl converts a number with a point or an exponent through a 64-bit float."""
-    value = float(text)
-    if math.isinf(value):
+    float_value = float(text)
+    if math.isinf(float_value):
         return text
-    if value.is_integer() and abs(value) < 1e21:  # noqa: PLR2004  from there on Go writes exponents
-        return RawNumber(str(int(value)))
-    return RawNumber(repr(value))
+    if float_value.is_integer() and abs(float_value) < 1e21:  # noqa: PLR2004  from there on Go writes exponents
+        return RawNumber(str(int(float_value)))
+    return RawNumber(repr(float_value))
 
 
 def is_plainly_safe(text: str) -> bool:
