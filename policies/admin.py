@@ -192,10 +192,10 @@ class ResourceQuotaRows(_Rows):
     readonly_fields = ["used"]
 
     @admin.display(description="used")
-    def used(self, row: ResourceQuotaRow) -> str:
+    def used(self, quota_row: ResourceQuotaRow) -> str:
         """The ledger's used amount of this name; empty for an untracked name."""
-        usage_of_quota = getattr(row.quota, "usage", None) if row.quota_id else None
-        return str(usage_of_quota.used.get(row.resource, "")) if usage_of_quota else ""
+        usage_of_quota = getattr(quota_row.quota, "usage", None) if quota_row.quota_id else None
+        return str(usage_of_quota.used.get(quota_row.resource, "")) if usage_of_quota else ""
 
 
 class ScopeSelectorRows(_Rows):
@@ -216,9 +216,9 @@ class _PolicyAdmin(_ReadOnly):
     @admin.display(description="written here")
     def editor(self, policy: PolicyObject) -> str:
         """A link to the policy's editor."""
-        plural = BY_NAME[policy.kind].plural
-        place = (policy.owner.name, policy.namespace_name, plural, policy.name)
-        return format_html('<a href="{}">its editor</a>', reverse("policy", args=place))
+        plural_of_kind = BY_NAME[policy.kind].plural
+        editor_place = (policy.owner.name, policy.namespace_name, plural_of_kind, policy.name)
+        return format_html('<a href="{}">its editor</a>', reverse("policy", args=editor_place))
 
 
 @admin.register(LimitRange)
@@ -283,12 +283,12 @@ class ChargeAdmin(_MayAct, _ReadOnly):
     def release(self, request: HttpRequest, queryset: QuerySet[Charge]) -> None:
         """Release the charges of the selected objects in all their quotas."""
         # By object, not by row: an object is charged to all its quotas, or to none.
-        objects = {(row.cluster.name, row.resource, row.object_uid) for row in queryset}
-        count = sum(
+        released_objects = {(row.cluster.name, row.resource, row.object_uid) for row in queryset}
+        released_count = sum(
             release(cluster, resource=resource, uid=uid)
-            for cluster, resource, uid in sorted(objects)
+            for cluster, resource, uid in sorted(released_objects)
         )
-        messages.success(request, f"{counted(count, 'charges')} released.")
+        messages.success(request, f"{counted(released_count, 'charges')} released.")
 
 
 @admin.register(WebhookCredential)

@@ -124,8 +124,8 @@ def _limits_without_default(policy_set: PolicySet) -> Iterator[Lint]:
 def _priority_requirements(quota: ResourceQuota) -> list[ScopeSelectorRequirement | None]:
     """The quota's entries on priority; ``None`` is the plain scope, which means Exists."""
     plain: list[ScopeSelectorRequirement | None] = [None] * quota.scopes.count(PRIORITY_CLASS)
-    entries = quota.scope_selector or ()
-    return plain + [entry for entry in entries if entry.scope_name == PRIORITY_CLASS]
+    selector_entries = quota.scope_selector or ()
+    return plain + [entry for entry in selector_entries if entry.scope_name == PRIORITY_CLASS]
 
 
 def _covers_class(priority_requirement: ScopeSelectorRequirement | None, name: str) -> bool:
@@ -149,8 +149,8 @@ def _uncovered_scope_values(policy_set: PolicySet, known: Collection[str]) -> It
         for scope in limited.match_scopes:
             if scope.scope_name != PRIORITY_CLASS:
                 continue
-            names = scope.values if scope.operator == "In" else sorted(known)
-            for name in names:
+            limited_classes = scope.values if scope.operator == "In" else sorted(known)
+            for name in limited_classes:
                 covered = any(
                     _covers_class(r, name) for q in caring for r in _priority_requirements(q)
                 )
@@ -181,16 +181,16 @@ def _unknown_priority_classes(
 
 
 def _hard_below_used(quotas: tuple[ResourceQuota, ...]) -> Iterator[Lint]:
-    for quota in quotas:
-        for name in sorted(quota.spec_hard.keys() & quota.used.keys()):
-            if quota.spec_hard[name] < quota.used[name]:
+    for full_quota in quotas:
+        for name in sorted(full_quota.spec_hard.keys() & full_quota.used.keys()):
+            if full_quota.spec_hard[name] < full_quota.used[name]:
                 yield Lint(
                     code=LintCode.HARD_BELOW_USED,
-                    policy=quota.ref,
+                    policy=full_quota.ref,
                     field=f"spec.hard[{name}]",
                     message=(
-                        f"{quota.used[name]} {name} are used already, the limit is "
-                        f"{quota.spec_hard[name]}: nothing more will be admitted"
+                        f"{full_quota.used[name]} {name} are used already, the limit is "
+                        f"{full_quota.spec_hard[name]}: nothing more will be admitted"
                     ),
                 )
 
@@ -202,8 +202,8 @@ def _policy_rules(policies: tuple[MetadataPolicy, ...]) -> list[tuple[MetadataPo
 def _rules_that_never_or_always_fire(policies: tuple[MetadataPolicy, ...]) -> Iterator[Lint]:
     for policy, index in _policy_rules(policies):
         predicate = policy.rules[index].policy_predicate
-        both = (predicate.label_selector, predicate.annotation_selector)
-        selectors = [selector for selector in both if selector is not None]
+        both_selectors = (predicate.label_selector, predicate.annotation_selector)
+        selectors = [selector for selector in both_selectors if selector is not None]
         field = f"spec.rules[{index}].policyPredicate"
         if any(_contradicts_itself(selector) for selector in selectors):
             message = f"rule {index} can never match: its requirements contradict each other"
@@ -225,30 +225,30 @@ def _contradicts_itself(selector: LabelSelector) -> bool:
 
 
 def _can_key_hold(selector: LabelSelector, key: str) -> bool:
-    entries = tuple(e for e in selector.match_expressions if e.key == key)
+    entries_of_key = tuple(e for e in selector.match_expressions if e.key == key)
     labels = {k: v for k, v in selector.match_labels.items() if k == key}
-    narrowed = LabelSelector(match_labels=labels, match_expressions=entries)
-    values = {v for e in entries for v in e.values} | set(labels.values())
+    selector_of_key = LabelSelector(match_labels=labels, match_expressions=entries_of_key)
+    values = {v for e in entries_of_key for v in e.values} | set(labels.values())
     # One value that is not listed represents all others.
     unlisted = "x" * (max(map(len, values), default=0) + 1)
-    states: list[Mapping[str, str]] = [{}, *({key: v} for v in sorted(values | {unlisted}))]
-    return any(narrowed.matches(state) for state in states)
+    states_of_key: list[Mapping[str, str]] = [{}, *({key: v} for v in sorted(values | {unlisted}))]
+    return any(selector_of_key.matches(state) for state in states_of_key)
 
 
 def _rules_that_set_one_key(policies: tuple[MetadataPolicy, ...]) -> Iterator[Lint]:
     for (one, i), (other, j) in combinations(_policy_rules(policies), 2):
         first, second = one.rules[i], other.rules[j]
-        mine, theirs = first.policy_action, second.policy_action
+        first_action, second_action = first.policy_action, second.policy_action
         # The cheap test first: of a thousand rules most pairs set no common key.
         is_contested = (
-            mine.updated_labels.keys() & theirs.updated_labels.keys()
-            or mine.updated_annotations.keys() & theirs.updated_annotations.keys()
+            first_action.updated_labels.keys() & second_action.updated_labels.keys()
+            or first_action.updated_annotations.keys() & second_action.updated_annotations.keys()
         )
         if not is_contested or _exclude_each_other(first, second):
             continue
-        for kind in ("updated_labels", "updated_annotations"):
-            values: Mapping[str, str] = getattr(mine, kind)
-            others: Mapping[str, str] = getattr(theirs, kind)
+        for update_column in ("updated_labels", "updated_annotations"):
+            values: Mapping[str, str] = getattr(first_action, update_column)
+            others: Mapping[str, str] = getattr(second_action, update_column)
             for key in sorted(k for k in values.keys() & others.keys() if values[k] != others[k]):
                 yield Lint(
                     code=LintCode.RULES_SET_ONE_KEY,
@@ -274,11 +274,11 @@ def _exclude_each_other(first: MetadataPolicyRule, second: MetadataPolicyRule) -
 
 
 def _disjoint_selectors(mine: LabelSelector, theirs: LabelSelector) -> bool:
-    shared = mine.match_labels.keys() & theirs.match_labels.keys()
-    if any(mine.match_labels[key] != theirs.match_labels[key] for key in shared):
+    shared_keys = mine.match_labels.keys() & theirs.match_labels.keys()
+    if any(mine.match_labels[key] != theirs.match_labels[key] for key in shared_keys):
         return True
-    both = LabelSelector(
+    joint_selector = LabelSelector(
         match_labels={**mine.match_labels, **theirs.match_labels},
         match_expressions=mine.match_expressions + theirs.match_expressions,
     )
-    return _contradicts_itself(both)
+    return _contradicts_itself(joint_selector)

@@ -167,5 +167,5 @@ class TakesToken:
             return token_refused
         if user_and_token:
             request.user = user_and_token[0]
-        response: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # the view's own
-        return response
+        view_response: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # the view's own
+        return view_response

@@ -48,11 +48,11 @@ class RoleBackend(BaseBackend):
         """Whether a binding grants a permission in a place; without one: everywhere."""
         if not user_obj.is_active or user_obj.is_anonymous:
             return False
-        place = obj if isinstance(obj, RoleScope) else RoleScope()
+        scope = obj if isinstance(obj, RoleScope) else RoleScope()
         return any(
             _role_grants(each, perm)
             for each in bindings_of(user_obj)
-            if _binding_covers(each, place)
+            if _binding_covers(each, scope)
         )
 
 
@@ -101,10 +101,10 @@ def sees(user: Any, cluster: str, namespace: str | None = None) -> bool:
     """Whether the user may see a namespace; ``""``: the whole cluster; None: any part of it."""
     if user.is_superuser:
         return bool(user.is_active)
-    bindings = bindings_of(user)
+    bindings_of_user = bindings_of(user)
     if namespace is None:
-        return any(each.cluster in ("", cluster) for each in bindings)
-    return any(each.covers(cluster, namespace) for each in bindings)
+        return any(each.cluster in ("", cluster) for each in bindings_of_user)
+    return any(each.covers(cluster, namespace) for each in bindings_of_user)
 
 
 def sees_all(user: Any) -> bool:

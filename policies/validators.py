@@ -86,7 +86,7 @@ def decode_error_as_field_error(error: DecodeError) -> FieldError:
 
 def text_errors(manifest: object) -> list[FieldError]:
     """Find strings that no database stores: NUL and lone surrogates."""
-    errors: list[FieldError] = []
+    unstorable: list[FieldError] = []
     # A stack and no recursion: bodies may nest deeper than Python's.
     unchecked_values: list[tuple[str, object]] = [("", manifest)]
     while unchecked_values:
@@ -98,14 +98,14 @@ def text_errors(manifest: object) -> list[FieldError]:
             unchecked_values += [(f"{path}[{i}]", part) for i, part in enumerate(value)]
         elif isinstance(value, str) and _UNSTORABLE.search(value):
             unstorable_text = "must not contain NUL or a lone surrogate"
-            errors.append(FieldError(ErrorType.INVALID, path, ascii(value), unstorable_text))
-    return errors
+            unstorable.append(FieldError(ErrorType.INVALID, path, ascii(value), unstorable_text))
+    return unstorable
 
 
 def metadata_errors(metadata: Mapping[str, Any]) -> list[FieldError]:
     """Check labels and annotations as Kubernetes does."""
     path = FieldPath("metadata")
-    errors: list[FieldError] = []
+    map_errors: list[FieldError] = []
     for name, check in (("labels", labels_errors), ("annotations", annotations_errors)):
         metadata_map = metadata.get(name) or {}
         # By exact type: a number that kept its text is a subclass of str.
@@ -114,17 +114,17 @@ def metadata_errors(metadata: Mapping[str, Any]) -> list[FieldError]:
         )
         if not is_string_map:
             detail = "must be a map of strings to strings"
-            errors.append(FieldError(ErrorType.INVALID, f"metadata.{name}", None, detail))
+            map_errors.append(FieldError(ErrorType.INVALID, f"metadata.{name}", None, detail))
         else:
-            errors += check(metadata_map, path.child(name))
-    return errors
+            map_errors += check(metadata_map, path.child(name))
+    return map_errors
 
 
 def priority_class_errors(
     *, name: str, value: int, preemption_policy: str, global_default: bool
 ) -> list[FieldError]:
     """Check a PriorityClass as Kubernetes does (``pkg/apis/scheduling/validation``)."""
-    errors = [
+    class_errors = [
         FieldError(ErrorType.INVALID, "metadata.name", name, text)
         for text in dns1123_subdomain_errors(name)
     ]
@@ -132,26 +132,26 @@ def priority_class_errors(
     if name.startswith("system-"):
         if SYSTEM_CLASSES.get(name) != value or global_default:
             detail = "priority class names with 'system-' prefix are reserved for system use only."
-            errors.append(FieldError(ErrorType.FORBIDDEN, "metadata.name", name, detail))
+            class_errors.append(FieldError(ErrorType.FORBIDDEN, "metadata.name", name, detail))
     elif value > HIGHEST_USER_PRIORITY:
         detail = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
-        errors.append(FieldError(ErrorType.FORBIDDEN, "value", value, detail))
+        class_errors.append(FieldError(ErrorType.FORBIDDEN, "value", value, detail))
     if preemption_policy and preemption_policy not in PREEMPTION_POLICIES:
         detail = 'supported values: "Never", "PreemptLowerPriority"'
-        errors.append(
+        class_errors.append(
             FieldError(ErrorType.NOT_SUPPORTED, "preemptionPolicy", preemption_policy, detail)
         )
-    return errors
+    return class_errors
 
 
 def read_limited_resources(entries: Sequence[Any]) -> tuple[LimitedResource, ...]:
     """Decode and check a list of ``limitedResources`` entries; raises ``ValidationError``."""
     try:
         decoded = decode_limited_resources(entries)
-        errors = list(validate_limited_resources(decoded))
+        entry_errors = list(validate_limited_resources(decoded))
     except DecodeError as error:
-        errors = [decode_error_as_field_error(error)]
-    if errors:
+        entry_errors = [decode_error_as_field_error(error)]
+    if entry_errors:
         raise as_validation_error(
             PlacedError(
                 error.message,
@@ -159,6 +159,6 @@ def read_limited_resources(entries: Sequence[Any]) -> tuple[LimitedResource, ...
                 path=error.field,
                 place=("limited_resources", None, ""),
             )
-            for error in errors
+            for error in entry_errors
         )
     return decoded

@@ -72,9 +72,9 @@ class ByRole:
         if not roles.may(self.request.user, roles.writing(revision.kind), **revised_place):
             raise PermissionDenied
 
-    def cluster_of(self, data: dict[str, Any]) -> Cluster:
+    def cluster_of(self, sent_body: dict[str, Any]) -> Cluster:
         """Find the named cluster; raises ``ValidationError``, also if the user may not see it."""
-        name = data.get("cluster", "")
+        name = sent_body.get("cluster", "")
         # One error for both: it must not reveal that a hidden cluster exists.
         named_cluster: Cluster | None = Cluster.objects.filter(name=name).first()
         if named_cluster is None or not roles.sees(self.request.user, name):

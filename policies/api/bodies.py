@@ -43,8 +43,8 @@ class BodyError(APIException):
     def __init__(self, problems: Iterable[Problem]) -> None:
         errors_by_field: dict[str, list[dict[str, str]]] = {}
         for problem in problems:
-            hint = f" ({problem.hint})" if problem.hint else ""
-            body_error = {"code": problem.code, "message": f"{problem.message}{hint}"}
+            hint_in_brackets = f" ({problem.hint})" if problem.hint else ""
+            body_error = {"code": problem.code, "message": f"{problem.message}{hint_in_brackets}"}
             errors_by_field.setdefault(problem.field, []).append(body_error)
         super().__init__({"errors": errors_by_field})
 

@@ -77,8 +77,8 @@ def require_consent(request: Request, instance: Any) -> None:
         raise ConsentError(instance)
 
 
-def preview(instance: Any, shown: dict[str, Any]) -> dict[str, Any]:
+def preview(instance: Any, shown_object: dict[str, Any]) -> dict[str, Any]:
     """The object that would be deleted, with counts of what would be deleted with it."""
     if isinstance(instance, Cluster | Namespace):
-        return {**shown, "deletes": services.goes_with(instance)}
-    return shown
+        return {**shown_object, "deletes": services.goes_with(instance)}
+    return shown_object

@@ -99,9 +99,9 @@ class PolicySerializer(_RecordedSerializer):
     def to_representation(self, instance: PolicyObject) -> dict[str, Any]:
         """Show the manifest, and the fields beside it."""
         manifest = instance.to_manifest()
-        annotations = manifest["metadata"].get("annotations")
-        if annotations:
-            annotations.pop(ENFORCEMENT_ANNOTATION, None)
+        shown_annotations = manifest["metadata"].get("annotations")
+        if shown_annotations:
+            shown_annotations.pop(ENFORCEMENT_ANNOTATION, None)
         policy_json = {
             **_recorded_fields(instance),
             "cluster": instance.owner.name,
@@ -119,13 +119,13 @@ def show_lints(lints: tuple[Lint, ...]) -> Any:
     return WarningSerializer(lints, many=True).data
 
 
-def _recorded_fields(instance: Any) -> dict[str, Any]:
+def _recorded_fields(recorded: Any) -> dict[str, Any]:
     return {
-        "id": instance.pk,
-        "uid": str(instance.uid),
-        "revision": instance.revision,
-        "created": instance.created,
-        "updated": instance.updated,
+        "id": recorded.pk,
+        "uid": str(recorded.uid),
+        "revision": recorded.revision,
+        "created": recorded.created,
+        "updated": recorded.updated,
     }
 
 
@@ -226,8 +226,8 @@ class CredentialSerializer(serializers.ModelSerializer[WebhookCredential]):
     @extend_schema_field(serializers.CharField(allow_null=True))
     def get_secret(self, _credential: WebhookCredential) -> str | None:
         """The secret, if the credential was just issued."""
-        secret: str | None = self.context.get("secret")
-        return secret
+        issued_secret: str | None = self.context.get("secret")
+        return issued_secret
 
 
 class RevisionSerializer(serializers.ModelSerializer[PolicyRevision]):

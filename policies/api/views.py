@@ -132,11 +132,11 @@ class _RecordedView(_PolicyView):
         of_deletion = deletion.parameters(is_cluster=isinstance(self, ClusterView))
         return (*write_parameters, *of_deletion) if action == "destroy" else write_parameters
 
-    def make(self, data: dict[str, Any]) -> Any:
+    def make(self, sent_body: dict[str, Any]) -> Any:
         """An empty object in its place."""
         raise NotImplementedError
 
-    def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
+    def save(self, instance: Any, sent_body: dict[str, Any], *, expected: int | None) -> Saved:
         """Set the fields from the body, and save through a service."""
         raise NotImplementedError
 
@@ -144,9 +144,9 @@ class _RecordedView(_PolicyView):
         """Delete through a service."""
         raise NotImplementedError
 
-    def written(self, data: dict[str, Any]) -> dict[str, str]:
+    def written(self, sent_body: dict[str, Any]) -> dict[str, str]:
         """User and reason of a write."""
-        return {"user": self.author(), "reason": data.get("reason", "")}
+        return {"user": self.author(), "reason": sent_body.get("reason", "")}
 
 
 class _NamespacedView(_RecordedView):
@@ -154,10 +154,10 @@ class _NamespacedView(_RecordedView):
     names = OF_NAMESPACES
     model: ClassVar[Any]
 
-    def make(self, data: dict[str, Any]) -> Any:
+    def make(self, sent_body: dict[str, Any]) -> Any:
         """An empty policy in its namespace, which is created only with ``create_namespace``."""
-        name = data["metadata"].get("namespace") or "default"
-        cluster = self.cluster_of(data)
+        name = sent_body["metadata"].get("namespace") or "default"
+        cluster = self.cluster_of(sent_body)
         self.require(self.model, "add", cluster=cluster.name, namespace=name)
         creates = is_on(self.request, CREATE_NAMESPACE)
         if creates and not cluster.namespaces.filter(name=name).exists():
@@ -176,8 +176,8 @@ class _NamespacedView(_RecordedView):
 
     def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
         """Read the manifest and save the policy."""
-        manifest = serializers.policy_manifest(self.model.kind, data)
-        policy = services.take_over(instance, manifest)
+        sent_manifest = serializers.policy_manifest(self.model.kind, data)
+        policy = services.take_over(instance, sent_manifest)
         return services.save_policy(policy=policy, expected_revision=expected, **self.written(data))
 
     def remove(self, instance: Any, reason: str) -> None:
@@ -223,18 +223,18 @@ class ClusterView(_RecordedView):
     filterset_class = filters.ClusterFilter
     lookup_field = "name"
 
-    def make(self, data: dict[str, Any]) -> Any:
+    def make(self, sent_body: dict[str, Any]) -> Any:
         """Start an empty cluster."""
-        self.require(Cluster, "add", cluster=data["name"])
-        return Cluster(name=data["name"])
+        self.require(Cluster, "add", cluster=sent_body["name"])
+        return Cluster(name=sent_body["name"])
 
-    def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
+    def save(self, instance: Any, sent_body: dict[str, Any], *, expected: int | None) -> Saved:
         """Save the cluster."""
         for name in ("name", "description", "external_id"):
-            setattr(instance, name, data.get(name, ""))
-        instance.unconfirmed_limit = data["unconfirmed_limit"]
+            setattr(instance, name, sent_body.get(name, ""))
+        instance.unconfirmed_limit = sent_body["unconfirmed_limit"]
         return services.save_cluster(
-            cluster=instance, expected_revision=expected, **self.written(data)
+            cluster=instance, expected_revision=expected, **self.written(sent_body)
         )
 
     def remove(self, instance: Any, reason: str) -> None:
@@ -251,18 +251,18 @@ class NamespaceView(_RecordedView):
     manifest_kind = "Namespace"
     filterset_class = filters.NamespaceFilter
 
-    def make(self, data: dict[str, Any]) -> Any:
+    def make(self, sent_body: dict[str, Any]) -> Any:
         """Start an empty namespace in its cluster."""
-        cluster = self.cluster_of(data)
+        cluster = self.cluster_of(sent_body)
         self.require(Namespace, "add", cluster=cluster.name)
         return Namespace(cluster=cluster)
 
-    def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
+    def save(self, instance: Any, sent_body: dict[str, Any], *, expected: int | None) -> Saved:
         """Save the namespace."""
-        phase = {"phase": data.get("phase", Namespace.Phase.ACTIVE)}
-        instance.read_manifest({"metadata": data["metadata"], "status": phase})
+        sent_phase = {"phase": sent_body.get("phase", Namespace.Phase.ACTIVE)}
+        instance.read_manifest({"metadata": sent_body["metadata"], "status": sent_phase})
         return services.save_namespace(
-            namespace=instance, expected_revision=expected, **self.written(data)
+            namespace=instance, expected_revision=expected, **self.written(sent_body)
         )
 
     def remove(self, instance: Any, reason: str) -> None:
@@ -279,17 +279,17 @@ class PriorityClassView(_RecordedView):
     manifest_kind = "PriorityClass"
     filterset_class = filters.PriorityClassFilter
 
-    def make(self, data: dict[str, Any]) -> Any:
+    def make(self, sent_body: dict[str, Any]) -> Any:
         """Start an empty class in its cluster."""
-        cluster = self.cluster_of(data)
+        cluster = self.cluster_of(sent_body)
         self.require(PriorityClass, "add", cluster=cluster.name)
         return PriorityClass(cluster=cluster)
 
-    def save(self, instance: Any, data: dict[str, Any], *, expected: int | None) -> Saved:
+    def save(self, instance: Any, sent_body: dict[str, Any], *, expected: int | None) -> Saved:
         """Save the class."""
-        instance.read_manifest(data)
+        instance.read_manifest(sent_body)
         return services.save_priority_class(
-            priority_class=instance, expected_revision=expected, **self.written(data)
+            priority_class=instance, expected_revision=expected, **self.written(sent_body)
         )
 
     def remove(self, instance: Any, reason: str) -> None:

@@ -126,18 +126,18 @@ class Pipeline:
 
     def _read(self) -> None:
         """Read the next answer; raises if it is an error."""
-        result = self._take()
-        if result is None or result.status not in _GOOD_STATUSES:
-            raise _postgres_error(result, self._pgconn)
+        pg_result = self._take()
+        if pg_result is None or pg_result.status not in _GOOD_STATUSES:
+            raise _postgres_error(pg_result, self._pgconn)
 
     def _take(self) -> PGresult | None:
         """Read the next answer, also an error, and remember a prepared statement."""
         sent = self._unanswered.popleft()
-        sent.result = result = self._next()
+        sent.result = pg_result = self._next()
         self._pgconn.get_result()  # the end of this answer, which has come with it
-        if sent.prepares and result is not None and result.status in _GOOD_STATUSES:
+        if sent.prepares and pg_result is not None and pg_result.status in _GOOD_STATUSES:
             self._prepared.add(sent.prepares)
-        return result
+        return pg_result
 
     def _sync(self) -> None:
         """End the pipeline: after an error the server skips everything up to here."""
@@ -148,14 +148,14 @@ class Pipeline:
         """Read the remaining answers up to the pipeline's end, and leave pipeline mode."""
         while self._unanswered:
             self._take()
-        result, error = self._next(), None
-        if result is not None and result.status == ExecStatus.FATAL_ERROR:
+        pg_result, error = self._next(), None
+        if pg_result is not None and pg_result.status == ExecStatus.FATAL_ERROR:
             # A deferred constraint, or the end of the session.
-            error = _postgres_error(result, self._pgconn)
+            error = _postgres_error(pg_result, self._pgconn)
             self._pgconn.get_result()
-            result = self._next() if self._pgconn.status == ConnStatus.OK else None
-        if result is None or result.status != ExecStatus.PIPELINE_SYNC:
-            raise error or _postgres_error(result, self._pgconn)
+            pg_result = self._next() if self._pgconn.status == ConnStatus.OK else None
+        if pg_result is None or pg_result.status != ExecStatus.PIPELINE_SYNC:
+            raise error or _postgres_error(pg_result, self._pgconn)
         self._pgconn.exit_pipeline_mode()
         if error:
             raise error
@@ -173,9 +173,9 @@ class Pipeline:
 
 
 def _wait(descriptor: int, events: int) -> None:
-    poll = select.poll()
-    poll.register(descriptor, events)
-    poll.poll()
+    socket_poll = select.poll()
+    socket_poll.register(descriptor, events)
+    socket_poll.poll()
 
 
 @cache
@@ -190,7 +190,7 @@ def _encoded(parameters: Sequence[Any]) -> list[bytes | None]:
     """Parameters as text; one with NUL is refused, since libpq would cut it there."""
     try:
         # Inline, without a call: a row has dozens of parameters, and most are texts.
-        texts = [
+        encoded = [
             each.encode()
             if (kind := type(each)) is str
             else b"%d" % each
@@ -200,9 +200,9 @@ def _encoded(parameters: Sequence[Any]) -> list[bytes | None]:
         ]
     except UnicodeEncodeError as error:
         raise DataError(str(error)) from None
-    if b"\0" in b"".join(filter(None, texts)):
+    if b"\0" in b"".join(filter(None, encoded)):
         raise DataError("a text with NUL (0x00) cannot be sent")
-    return texts
+    return encoded
 
 
 def _parameter_text(value: Any) -> bytes | None:
@@ -238,7 +238,7 @@ def _rows_of(result: PGresult) -> list[Row]:
     ]
 
 
-def _postgres_error(result: PGresult | None, pgconn: PGconn) -> Exception:
-    if result is not None and result.status == ExecStatus.FATAL_ERROR:
-        return errors.error_from_result(result, encoding="utf-8")
+def _postgres_error(pg_result: PGresult | None, pgconn: PGconn) -> Exception:
+    if pg_result is not None and pg_result.status == ExecStatus.FATAL_ERROR:
+        return errors.error_from_result(pg_result, encoding="utf-8")
     return OperationalError(pgconn.get_error_message() or "the connection was lost")

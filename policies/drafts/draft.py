@@ -226,9 +226,9 @@ def _stored_problems(
 
 def _findings_of(problems: Iterable[Problem], built: Built | None = None) -> Iterable[Finding]:
     for problem in problems:
-        hint = f" ({problem.hint})" if problem.hint else ""
+        finding_hint = f" ({problem.hint})" if problem.hint else ""
         yield Finding(
-            message=f"{problem.message}{hint}",
+            message=f"{problem.message}{finding_hint}",
             path=problem.field,
             line=problem.line,
             column=problem.column,

@@ -54,7 +54,7 @@ def _merge_maps(
 ) -> dict[str, Any]:
     merged_map = {}
     for name in dict.fromkeys([*mine, *theirs]):
-        sides = [side.get(name, ABSENT) for side in (base, mine, theirs)]
+        sides = [merge_side.get(name, ABSENT) for merge_side in (base, mine, theirs)]
         merged_path = f"{path}.{name}" if path else name
         merged_map[name] = _merge_values(sides[0], sides[1], sides[2], merged_path, merged)
     return {name: value for name, value in merged_map.items() if value is not ABSENT}

@@ -1,4 +1,4 @@
-"""Book of one transaction: Quotas and charges locked, charged in memory, written; unconfirmed."""
+"""Book of one transaction: Quotas locked, charges made in memory, unconfirmed capped, written."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ class _Charge:
         amounts_text = self.text or text_of(self.amounts)
         return NewCharge(*quota_place, resource, uid, self.name, amounts_text, self.state)
 
-    def hold(self, amounts: ResourceList, text: str | None = None) -> None:
+    def hold(self, amounts: ResourceList, amounts_text: str | None = None) -> None:
         """Replace the amounts."""
-        self.amounts, self.text = amounts, text
+        self.amounts, self.text = amounts, amounts_text
 
 
 class Book:

@@ -188,7 +188,7 @@ def _openings(seen: CompleteList, **which: object) -> dict[UUID, Charge]:
 
 def _with_news(seen: CompleteList, *, believe: bool) -> set[str]:
     """Find the namespaces where anything has to be written, without a lock."""
-    changed_namespaces: set[str] = set()
+    namespaces_with_news: set[str] = set()
     charged_pairs: set[tuple[UUID, str]] = set()
     confirmed: dict[UUID, ResourceList] = defaultdict(dict)
     for charge in _open_charges(seen):
@@ -196,17 +196,17 @@ def _with_news(seen: CompleteList, *, believe: bool) -> set[str]:
         if _is_there(charge, seen):
             confirmed[charge.quota_uid] = add(confirmed[charge.quota_uid], parse(charge.amounts))
         if _is_news(charge, seen, believe=believe):
-            changed_namespaces.add(charge.namespace)
+            namespaces_with_news.add(charge.namespace)
     for uid, live in seen.objects.items():
         if any((quota_uid, uid) not in charged_pairs for quota_uid in live.counted or ()):
-            changed_namespaces.add(live.namespace)
+            namespaces_with_news.add(live.namespace)
     openings = _openings(seen)
     for quota_uid, namespace in seen.places.items():
         opening_charge = openings.get(quota_uid)
         held = parse(opening_charge.amounts) if opening_charge else {}
         if not _same_amounts(_opening_wanted(seen, quota_uid, held, confirmed[quota_uid]), held):
-            changed_namespaces.add(namespace)
-    return changed_namespaces
+            namespaces_with_news.add(namespace)
+    return namespaces_with_news
 
 
 class _Meeting:
@@ -216,13 +216,13 @@ class _Meeting:
         self.seen, self.namespace, self.believe = seen, namespace, believe
         self.quotas = lock_namespace(seen.cluster_id, namespace)
         self.confirmed: dict[UUID, ResourceList] = defaultdict(dict)
-        self.known: set[tuple[UUID, str]] = set()
+        self.charged_pairs: set[tuple[UUID, str]] = set()
 
     def hold(self, met: Met) -> None:
         """Correct, release and add charges, then write the quotas' used amounts."""
         # Read again under the lock: the charges may have changed since the search without it.
         for charge in list(_open_charges(self.seen, namespace=self.namespace)):
-            self.known.add((charge.quota_uid, charge.object_uid))
+            self.charged_pairs.add((charge.quota_uid, charge.object_uid))
             quota = self.quotas.get(charge.quota_uid)
             if quota is not None:
                 self._correct(charge, quota, met)
@@ -263,7 +263,7 @@ class _Meeting:
             counted = live.counted if live.namespace == self.namespace else None
             for quota_uid, amounts in (counted or {}).items():
                 quota = self.quotas.get(quota_uid)
-                if quota is not None and (quota_uid, uid) not in self.known:
+                if quota is not None and (quota_uid, uid) not in self.charged_pairs:
                     quota.move({}, amounts)
                     self._count(quota_uid, amounts)
                     yield self._row(quota, self.seen.resource, uid, live.name, amounts)

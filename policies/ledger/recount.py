@@ -147,10 +147,10 @@ def _recount_namespace(cluster_id: int, namespace: str, repair: bool) -> list[Re
             # As amounts, not as texts: 1Gi and 1024Mi are equal.
             if not (used and charged_sum) or parse({"a": used}) != parse({"a": charged_sum}):
                 quota = usage.quota.name
-                difference = RecountDifference(
+                recount_difference = RecountDifference(
                     namespace=namespace, quota=quota, resource=name, used=used, charged=charged_sum
                 )
-                quota_differences.append(difference)
+                quota_differences.append(recount_difference)
         if quota_differences and repair:
             settle(usage.quota)
         all_differences += quota_differences

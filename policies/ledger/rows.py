@@ -20,8 +20,8 @@ Key = tuple[int, str, str]
 
 def object_key(request: AdmissionRequest) -> tuple[str, str]:
     """Resource and uid of a request's object; an object without uid has the request's own."""
-    metadata = (request.object or {}).get("metadata")
-    uid = metadata.get("uid") if isinstance(metadata, dict) else None
+    object_metadata = (request.object or {}).get("metadata")
+    uid = object_metadata.get("uid") if isinstance(object_metadata, dict) else None
     return str(request.resource), uid if type(uid) is str and uid else request.uid
 
 
@@ -30,9 +30,9 @@ def text_of(amounts: ResourceList) -> str:
     return orjson.dumps(to_json(amounts)).decode()
 
 
-def json_text(value: Any) -> str:
+def json_text(parameter: Any) -> str:
     """A parameter as a JSON text."""
-    return orjson.dumps(value).decode()
+    return orjson.dumps(parameter).decode()
 
 
 class UsageRow(NamedTuple):

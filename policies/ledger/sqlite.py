@@ -1,4 +1,4 @@
-"""The ledger's SQL for SQLite: rows unlocked, json_each joined, json_extract, executemany."""
+"""The ledger's SQL for SQLite, without row locks: json_each joined, json_extract, executemany."""
 
 from __future__ import annotations
 

@@ -114,12 +114,12 @@ def _end_in_namespace(unlisted: Unlisted, namespace: str, lease_end: dt.datetime
     openings, added_openings = _openings(unlisted), []
     for uid, quota in quotas.items():
         held = openings.get(uid, {})
-        wanted = _opening_amounts(held, unlisted.figures[uid])
-        if not equals(wanted, held):
-            quota.move(held, wanted)
+        balance = _opening_amounts(held, unlisted.figures[uid])
+        if not equals(balance, held):
+            quota.move(held, balance)
             quota_place = (unlisted.cluster_id, quota.uid, namespace)
             opening = (OPENING_RESOURCE, OPENING_UID, OPENING_NAME)
-            added_openings.append(NewCharge(*quota_place, *opening, text_of(wanted), CONFIRMED))
+            added_openings.append(NewCharge(*quota_place, *opening, text_of(balance), CONFIRMED))
     changed_usage = [quota.row() for quota in quotas.values() if quota.changed]
     if changed_usage or added_openings:
         statements().write(changed_usage, added_openings)

@@ -72,18 +72,18 @@ def levels_of(quota: Quota, used: Mapping[str, Any]) -> list[Level]:
     return levels
 
 
-def worst(levels: Iterable[Level]) -> Level | None:
+def worst(quota_levels: Iterable[Level]) -> Level | None:
     """The worst level; None of none."""
-    return max(levels, key=attrgetter("rank"), default=None)
+    return max(quota_levels, key=attrgetter("rank"), default=None)
 
 
 def _percent_and_look(used: int, hard: int) -> tuple[int, str]:
     if hard <= 0:
         return (100, "over") if used > 0 else (100, "blocked")
-    percent = 100 * used // hard
+    used_percent = 100 * used // hard
     if used > hard:
-        return percent, "over"
-    return percent, "near" if percent >= NEAR else "fine"
+        return used_percent, "over"
+    return used_percent, "near" if used_percent >= NEAR else "fine"
 
 
 def counts_class(quota: Quota, priority: str) -> bool:

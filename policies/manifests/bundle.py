@@ -37,8 +37,8 @@ class Wanted:
     @property
     def key(self) -> tuple[str, str, str]:
         """Kind, namespace and name."""
-        metadata = self.manifest["metadata"]
-        return self.item.kind, metadata.get("namespace", ""), metadata["name"]
+        wanted_metadata = self.manifest["metadata"]
+        return self.item.kind, wanted_metadata.get("namespace", ""), wanted_metadata["name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +102,16 @@ def _build_bundle(contents: BundleContents, namespace: str) -> Bundle:
 
 def _repeated_objects(wanted: list[Wanted]) -> list[Problem]:
     """Find objects that appear twice: only one of them could be stored."""
-    first: dict[tuple[str, str, str], BundleObject] = {}
+    seen: dict[tuple[str, str, str], BundleObject] = {}
     repetitions: list[Problem] = []
-    for one in wanted:
-        if one.key in first:
-            line = first[one.key].document.place_of(first[one.key].at("metadata.name"))[0]
-            place = f"{first[one.key].document.source}:{line}"
+    for again in wanted:
+        if again.key in seen:
+            line = seen[again.key].document.place_of(seen[again.key].at("metadata.name"))[0]
+            seen_at = f"{seen[again.key].document.source}:{line}"
             repetitions.append(
-                one.item.problem("metadata.name", f"the same object as at {place}", "keep one")
+                again.item.problem("metadata.name", f"the same object as at {seen_at}", "keep one")
             )
-        first.setdefault(one.key, one.item)
+        seen.setdefault(again.key, again.item)
     return repetitions
 
 

@@ -90,12 +90,12 @@ def _quantity(text: Any) -> Quantity | None:
 
 
 def _limit_range_changes(before: Manifest, after: Manifest) -> Iterator[str]:
-    old, new = _limit_items(before), _limit_items(after)
-    for kind in dict.fromkeys([*old, *new]):
-        old_amounts, new_amounts = old.get(kind, {}), new.get(kind, {})
-        if not old_amounts and kind not in old:
+    old_items, new_items = _limit_items(before), _limit_items(after)
+    for kind in dict.fromkeys([*old_items, *new_items]):
+        old_amounts, new_amounts = old_items.get(kind, {}), new_items.get(kind, {})
+        if not old_amounts and kind not in old_items:
             yield f"{kind or 'item'} added"
-        elif kind not in new:
+        elif kind not in new_items:
             yield f"{kind or 'item'} removed"
         for name, resource in dict.fromkeys([*old_amounts, *new_amounts]):
             amount_words = f"{resource} {_AMOUNTS[name]} of {kind}"
@@ -116,11 +116,11 @@ def _limit_items(manifest: Manifest) -> dict[str, dict[tuple[str, str], str]]:
 
 
 def _quota_changes(before: Manifest, after: Manifest) -> Iterator[str]:
-    old, new = before.get("spec") or {}, after.get("spec") or {}
-    old_hard, new_hard = old.get("hard") or {}, new.get("hard") or {}
+    old_spec, new_spec = before.get("spec") or {}, after.get("spec") or {}
+    old_hard, new_hard = old_spec.get("hard") or {}, new_spec.get("hard") or {}
     for name in dict.fromkeys([*old_hard, *new_hard]):
         yield from _amount_change(f"limit of {name}", old_hard.get(name), new_hard.get(name))
-    yield from _member_changes("scope", _scope_texts(old), _scope_texts(new))
+    yield from _member_changes("scope", _scope_texts(old_spec), _scope_texts(new_spec))
 
 
 def _scope_texts(spec: Manifest) -> list[str]:
@@ -139,25 +139,25 @@ def _member_changes(member_words: str, old: Sequence[str], new: Sequence[str]) -
 
 
 def _metadata_policy_changes(before: Manifest, after: Manifest) -> Iterator[str]:
-    old, new = before.get("spec") or {}, after.get("spec") or {}
-    yield from _rule_changes(old.get("rules") or [], new.get("rules") or [])
+    old_spec, new_spec = before.get("spec") or {}, after.get("spec") or {}
+    yield from _rule_changes(old_spec.get("rules") or [], new_spec.get("rules") or [])
     for flag in ("ratchet", "strict"):
-        if bool(old.get(flag)) != bool(new.get(flag)):
-            yield f"{flag} switched {'on' if new.get(flag) else 'off'}"
+        if bool(old_spec.get(flag)) != bool(new_spec.get(flag)):
+            yield f"{flag} switched {'on' if new_spec.get(flag) else 'off'}"
 
 
-def _rule_changes(old: Sequence[Any], new: Sequence[Any]) -> Iterator[str]:
-    removed_rules = [rule for rule in old if rule not in new]
-    came = [(number, rule) for number, rule in enumerate(new) if rule not in old]
+def _rule_changes(old_rules: Sequence[Any], new_rules: Sequence[Any]) -> Iterator[str]:
+    removed_rules = [rule for rule in old_rules if rule not in new_rules]
+    came = [(number, rule) for number, rule in enumerate(new_rules) if rule not in old_rules]
     # As many rules as before: they were changed in place, not removed and added.
-    if len(old) == len(new) and len(removed_rules) == len(came):
+    if len(old_rules) == len(new_rules) and len(removed_rules) == len(came):
         for rule, (number, other) in zip(removed_rules, came, strict=True):
             before, after = _rule_sentence(rule), _rule_sentence(other)
             yield f"rule {number + 1} changed from: {before}; to: {after}"
     else:
         yield from (f"rule removed: {_rule_sentence(rule)}" for rule in removed_rules)
         yield from (f"rule {number + 1} added: {_rule_sentence(rule)}" for number, rule in came)
-    if not removed_rules and not came and list(old) != list(new):
+    if not removed_rules and not came and list(old_rules) != list(new_rules):
         yield "rules in another order"
 
 
@@ -174,12 +174,12 @@ def _priority_class_changes(before: Manifest, after: Manifest) -> Iterator[str]:
 
 
 def _configuration_changes(before: Manifest, after: Manifest) -> Iterator[str]:
-    old, new = (
+    old_words, new_words = (
         [_limited_resource_words(e) for e in one.get("limitedResources") or []]
         for one in (before, after)
     )
-    yield from _member_changes("limited resource", old, new)
-    if sorted(old) == sorted(new) and old != new:
+    yield from _member_changes("limited resource", old_words, new_words)
+    if sorted(old_words) == sorted(new_words) and old_words != new_words:
         yield "limited resources in another order"
 
 

@@ -74,11 +74,11 @@ class Document:
         self, field_text: str, message: str, hint: str = "", code: str = "invalid"
     ) -> Problem:
         """A problem at a field of this document."""
-        line, column = self.place_of(field_text)
+        field_line, field_column = self.place_of(field_text)
         return Problem(
             source=self.source,
-            line=line,
-            column=column,
+            line=field_line,
+            column=field_column,
             field=field_text,
             message=message,
             hint=hint,

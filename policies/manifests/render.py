@@ -74,10 +74,10 @@ def render_documents(manifests: Iterable[dict[str, Any]]) -> str:
     return "---\n".join("".join(f"{line}\n" for line in _yaml_lines(m, 0)) for m in manifests)
 
 
-def _yaml_lines(value: Any, depth: int) -> Iterator[str]:
+def _yaml_lines(block: Any, depth: int) -> Iterator[str]:
     indent = "  " * depth
-    if isinstance(value, dict):
-        for key, item in value.items():
+    if isinstance(block, dict):
+        for key, item in block.items():
             yaml_key = f"{indent}{_yaml_scalar(key)}:"
             if _is_block(item):
                 yield yaml_key
@@ -86,7 +86,7 @@ def _yaml_lines(value: Any, depth: int) -> Iterator[str]:
             else:
                 yield f"{yaml_key} {_yaml_scalar(item)}"
         return
-    for item in value:
+    for item in block:
         if _is_block(item):
             first_line, *other_lines = _yaml_lines(item, depth + 1)
             yield f"{indent}- {first_line.lstrip(' ')}"
@@ -95,8 +95,8 @@ def _yaml_lines(value: Any, depth: int) -> Iterator[str]:
             yield f"{indent}- {_yaml_scalar(item)}"
 
 
-def _is_block(value: Any) -> bool:
-    return isinstance(value, dict | list) and bool(value)
+def _is_block(item: Any) -> bool:
+    return isinstance(item, dict | list) and bool(item)
 
 
 _UNPRINTABLE = re.compile(
@@ -104,15 +104,15 @@ _UNPRINTABLE = re.compile(
 )
 
 
-def _yaml_scalar(value: Any) -> str:
-    if isinstance(value, RawNumber):
-        return str(value)
-    if not isinstance(value, str):
-        return json.dumps(value)
-    if is_plainly_safe(value):
-        return value
+def _yaml_scalar(scalar: Any) -> str:
+    if isinstance(scalar, RawNumber):
+        return str(scalar)
+    if not isinstance(scalar, str):
+        return json.dumps(scalar)
+    if is_plainly_safe(scalar):
+        return scalar
     # Double-quoted. JSON's escapes are YAML's, too, except for characters beyond 16 bits.
-    return _UNPRINTABLE.sub(_escape_character, json.dumps(value, ensure_ascii=False))
+    return _UNPRINTABLE.sub(_escape_character, json.dumps(scalar, ensure_ascii=False))
 
 
 def _escape_character(match: re.Match[str]) -> str:

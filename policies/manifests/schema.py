@@ -155,27 +155,27 @@ def _fits_shape(value: Any, shape: Shape) -> bool:
 
 def _quantity_findings(value: Any, path: str) -> Iterator[Finding]:
     try:
-        quantity = Quantity.parse_json(value)
+        parsed_quantity = Quantity.parse_json(value)
     except QuantityError as error:
         quantity_error = FieldError(ErrorType.INVALID, path, value, error.detail)
         yield path, quantity_error.message, 'write it like "500m", "2" or "1Gi"', AMOUNT
         return
-    if quantity.is_infinite:
+    if parsed_quantity.is_infinite:
         yield path, "an amount beyond all bounds", "exponents go to 60", AMOUNT
 
 
-def _type_words(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, RawNumber):
-        return f"the number {value}"
-    if isinstance(value, dict):
+def _type_words(mistyped: Any) -> str:
+    if isinstance(mistyped, bool):
+        return "true" if mistyped else "false"
+    if isinstance(mistyped, RawNumber):
+        return f"the number {mistyped}"
+    if isinstance(mistyped, dict):
         return "a map"
-    return "a list" if isinstance(value, list) else "text"
+    return "a list" if isinstance(mistyped, list) else "text"
 
 
-def _type_hint(value: Any, shape: Shape) -> str:
-    if shape is TEXT and not isinstance(value, dict | list):
+def _type_hint(mistyped: Any, shape: Shape) -> str:
+    if shape is TEXT and not isinstance(mistyped, dict | list):
         return "put it in quotes: an unquoted yes, no, on, off or number is no text"
     if shape.entries is not None:
         return "begin each entry with a dash"

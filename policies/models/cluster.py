@@ -207,10 +207,10 @@ class Cluster(Recorded):
             },
         }
 
-    def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
+    def read_manifest(self, cluster_manifest: Mapping[str, Any]) -> Self:
         """Set name, description, limit, authority and namespaces from the manifest."""
-        cluster_spec = manifest.get("spec") or {}
-        self.name = manifest["metadata"]["name"]
+        cluster_spec = cluster_manifest.get("spec") or {}
+        self.name = cluster_manifest["metadata"]["name"]
         self.description = cluster_spec.get("description", "")
         self.external_id = cluster_spec.get("externalID", "")
         self.unconfirmed_limit = cluster_spec.get("unconfirmedLimit", 0)
@@ -271,10 +271,10 @@ class Namespace(Labelled):
             namespace_manifest["status"] = {"phase": self.phase}
         return namespace_manifest
 
-    def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
+    def read_manifest(self, namespace_manifest: Mapping[str, Any]) -> Self:
         """Set name, labels, annotations and phase from the manifest."""
-        self.read_metadata(manifest)
-        self.phase = (manifest.get("status") or {}).get("phase", self.Phase.ACTIVE)
+        self.read_metadata(namespace_manifest)
+        self.phase = (namespace_manifest.get("status") or {}).get("phase", self.Phase.ACTIVE)
         return self
 
     def rule_errors(self, _manifest: Mapping[str, Any], /) -> Sequence[FieldError]:

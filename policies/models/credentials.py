@@ -62,8 +62,8 @@ _LONGEST_CACHED_SECRET = 256
 @lru_cache(1024)
 def _secret_digest(own: str, site: str, secret: str) -> str:
     """Digest a secret with the configured pepper, else with one derived from the site's key."""
-    derived = b"gatehouse webhook keys"
-    pepper = own.encode() or hmac.new(site.encode(), derived, "sha256").digest()
+    pepper_purpose = b"gatehouse webhook keys"
+    pepper = own.encode() or hmac.new(site.encode(), pepper_purpose, "sha256").digest()
     return hmac.new(pepper, secret.encode(), "sha256").hexdigest()
 
 

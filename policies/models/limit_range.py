@@ -59,18 +59,18 @@ class LimitRange(PolicyObject):
             "spec": {"limits": list(items_by_position.values())},
         }
 
-    def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
+    def read_manifest(self, range_manifest: Mapping[str, Any]) -> Self:
         """Set everything, rows as a draft; raises ``DecodeError`` or ``ValidationError``."""
-        decode_limit_range(manifest)
-        self.read_metadata(manifest)
-        items = (manifest.get("spec") or {}).get("limits") or []
+        decode_limit_range(range_manifest)
+        self.read_metadata(range_manifest)
+        items = (range_manifest.get("spec") or {}).get("limits") or []
         rows = [row for i, item in enumerate(items) for row in LimitRangeRow.of_item(i, item or {})]
         self.draft_rows("rows", rows)
         return self
 
-    def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
+    def rule_errors(self, range_manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
         """Validate by the engine, and that the rows of one item have one type."""
-        errors = list(validate_limit_range(decode_limit_range(manifest)))
+        errors = list(validate_limit_range(decode_limit_range(range_manifest)))
         types: dict[int, set[str]] = {}
         for row in self.rows_of("rows"):
             types.setdefault(row.position, set()).add(row.type)
@@ -81,14 +81,14 @@ class LimitRange(PolicyObject):
                 errors.append(FieldError(ErrorType.INVALID, place, sorted(types[position]), detail))
         return errors
 
-    def locate(self, error: FieldError) -> Place:
+    def locate(self, range_error: FieldError) -> Place:
         """Find the row of an error: ``spec.limits[i].max[cpu]`` is row (i, cpu), field ``max``."""
-        limits_match = _LIMITS_PATH.fullmatch(error.field)
+        limits_match = _LIMITS_PATH.fullmatch(range_error.field)
         if not limits_match:
-            return super().locate(error)
+            return super().locate(range_error)
         item, name, resource = int(limits_match[1]), limits_match[2], limits_match[3]
         limit_column = MAPS.get(name or "", "min" if name == "limits" else "type")
-        if resource is not None and error.bad_value == resource:
+        if resource is not None and range_error.bad_value == resource:
             limit_column = "resource"
         rows = self.rows_of("rows")
         # Positions may have gaps: the manifest counts items, the rows keep the typed position.

@@ -51,25 +51,25 @@ class MetadataPolicy(PolicyObject):
             "spec": policy_spec,
         }
 
-    def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
+    def read_manifest(self, policy_manifest: Mapping[str, Any]) -> Self:
         """Set everything, rules as a draft; raises ``DecodeError`` or ``ValidationError``."""
-        decode_metadata_policy(manifest)
-        self.read_metadata(manifest)
-        spec = manifest.get("spec") or {}
+        decode_metadata_policy(policy_manifest)
+        self.read_metadata(policy_manifest)
+        spec = policy_manifest.get("spec") or {}
         self.ratchet, self.strict = bool(spec.get("ratchet")), bool(spec.get("strict"))
         rules = enumerate(spec.get("rules") or [])
         self.draft_rows("rules", [MetadataPolicyRule.of_manifest(i, rule) for i, rule in rules])
         return self
 
-    def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
+    def rule_errors(self, policy_manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
         """Validate by the engine."""
-        return validate_metadata_policy(decode_metadata_policy(manifest))
+        return validate_metadata_policy(decode_metadata_policy(policy_manifest))
 
-    def locate(self, error: FieldError) -> Place:
+    def locate(self, rules_error: FieldError) -> Place:
         """Find the rule of an error: ``spec.rules[i].policyAction.updatedLabels`` is rule i."""
-        rules_match = _RULES_PATH.fullmatch(error.field)
+        rules_match = _RULES_PATH.fullmatch(rules_error.field)
         if not rules_match:
-            return super().locate(error)
+            return super().locate(rules_error)
         return ("rules", int(rules_match[1]), _RULE_COLUMNS.get(rules_match[2] or "", ""))
 
 

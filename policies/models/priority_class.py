@@ -89,9 +89,9 @@ class PriorityClass(Labelled):
                 class_manifest[name] = value
         return class_manifest
 
-    def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
+    def read_manifest(self, class_manifest: Mapping[str, Any]) -> Self:
         """Set everything from the manifest; raises ``ValidationError`` for wrong types."""
-        given = {name: manifest.get(name) for name in COLUMNS}
+        given = {name: class_manifest.get(name) for name in COLUMNS}
         # Parsed manifests keep the text of numbers, so that quantities stay exact.
         if isinstance(value := given["value"], RawNumber) and _WHOLE_NUMBER.fullmatch(value):
             given["value"] = int(value)
@@ -100,7 +100,7 @@ class PriorityClass(Labelled):
             for name, value in given.items()
             if value is not None and type(value) is not TYPES[name]
         ]
-        self.read_metadata(manifest, wrong_types)
+        self.read_metadata(class_manifest, wrong_types)
         for name, column in COLUMNS.items():
             setattr(self, column, TYPES[name]() if given[name] is None else given[name])
         return self
@@ -114,7 +114,7 @@ class PriorityClass(Labelled):
             global_default=self.global_default,
         )
 
-    def locate(self, error: FieldError) -> tuple[str, int | None, str]:
+    def locate(self, class_error: FieldError) -> tuple[str, int | None, str]:
         """Find the model's field of an error."""
-        class_column = COLUMNS.get(error.field)
-        return ("", None, class_column) if class_column else super().locate(error)
+        class_column = COLUMNS.get(class_error.field)
+        return ("", None, class_column) if class_column else super().locate(class_error)

@@ -80,11 +80,11 @@ class ResourceQuota(PolicyObject):
             "used": {name: used[name] for name in used if name not in self.uncounted},
         }
 
-    def read_manifest(self, manifest: Mapping[str, Any]) -> Self:
+    def read_manifest(self, quota_manifest: Mapping[str, Any]) -> Self:
         """Set everything, rows as a draft; raises ``DecodeError`` or ``ValidationError``."""
-        decode_resource_quota(manifest)
-        self.read_metadata(manifest)
-        quota_spec = manifest.get("spec") or {}
+        decode_resource_quota(quota_manifest)
+        self.read_metadata(quota_manifest)
+        quota_spec = quota_manifest.get("spec") or {}
         selector = quota_spec.get("scopeSelector")
         self.scopes = list(quota_spec.get("scopes") or [])
         self.has_scope_selector = selector is not None
@@ -97,26 +97,26 @@ class ResourceQuota(PolicyObject):
         self.draft_rows("scope_rows", scope_rows)
         return self
 
-    def rule_errors(self, manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
+    def rule_errors(self, quota_manifest: Mapping[str, Any], /) -> Sequence[FieldError]:
         """Validate by the engine, also what may change of a stored quota."""
-        quota = decode_resource_quota(manifest)
+        quota = decode_resource_quota(quota_manifest)
         quota_errors = [*validate_resource_quota(quota), *scope_value_errors(quota)]
         if self.replaces is not None:
             quota_errors += update_errors(decode_resource_quota(self.replaces.to_manifest()), quota)
         return quota_errors
 
-    def locate(self, error: FieldError) -> Place:
+    def locate(self, quota_error: FieldError) -> Place:
         """Find the row of an error: ``spec.hard[pods]`` is the row of pods."""
-        if hard_match := _HARD_PATH.fullmatch(error.field):
+        if hard_match := _HARD_PATH.fullmatch(quota_error.field):
             names = [row.resource for row in self.rows_of("rows")]
-            column = "resource" if error.bad_value == hard_match[1] else "hard"
+            column = "resource" if quota_error.bad_value == hard_match[1] else "hard"
             return ("rows", names.index(hard_match[1]) if hard_match[1] in names else None, column)
-        if error.field.startswith(_SELECTOR_PATH):
-            column = error.field.rpartition(".")[2]
+        if quota_error.field.startswith(_SELECTOR_PATH):
+            column = quota_error.field.rpartition(".")[2]
             return ("scope_rows", None, _EXPRESSION_COLUMNS.get(column, ""))
-        if error.field == "spec.scopes":
+        if quota_error.field == "spec.scopes":
             return ("", None, "scopes")
-        return super().locate(error)
+        return super().locate(quota_error)
 
     def path_of(self, row: Any, row_set: str, index: int, column: str, /) -> str:
         """The path of a cell in the manifest."""

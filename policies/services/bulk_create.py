@@ -117,10 +117,10 @@ def _read_new(cluster: Cluster, manifests: Sequence[Manifest]) -> dict[int, New]
 
 def key_of(manifest: Manifest) -> Key:
     """Kind, namespace and name of a manifest's object."""
-    metadata = manifest.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    kind, name = str(manifest.get("kind")), str(metadata.get("name") or "")
-    namespace = str(metadata.get("namespace") or DEFAULT_NAMESPACE) if kind in KINDS else ""
+    key_metadata = manifest.get("metadata")
+    key_metadata = key_metadata if isinstance(key_metadata, dict) else {}
+    kind, name = str(manifest.get("kind")), str(key_metadata.get("name") or "")
+    namespace = str(key_metadata.get("namespace") or DEFAULT_NAMESPACE) if kind in KINDS else ""
     return kind, namespace, name
 
 
@@ -190,8 +190,8 @@ def _grouped_by_model(objects: Iterable[Any]) -> dict[Any, list[Any]]:
 
 def drafted_rows(policy: PolicyObject) -> Iterable[models.Model]:
     """The drafted rows of a stored policy, each linked to it."""
-    for row_set, rows in policy.drafts.items():
+    for row_set, rows_of_set in policy.drafts.items():
         owner = getattr(policy, row_set).field.name
-        for row in rows:
+        for row in rows_of_set:
             setattr(row, owner, policy)
             yield row

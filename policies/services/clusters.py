@@ -179,8 +179,8 @@ def delete_namespace(*, namespace: Namespace, user: str, reason: str = "") -> Sa
     with policy_write(namespace.cluster):
         # All locks first: the deletions would take them in the order of the policies.
         lock_used(namespace.cluster, [namespace.name])
-        for model in (LimitRange, MetadataPolicy, ResourceQuota):
-            for policy in model.objects.filter(namespace=namespace).order_by("id"):
+        for policy_model in (LimitRange, MetadataPolicy, ResourceQuota):
+            for policy in policy_model.objects.filter(namespace=namespace).order_by("id"):
                 delete_policy(policy=policy, user=user, reason=reason)
         return _delete_recorded(namespace, author=(user, reason))
 

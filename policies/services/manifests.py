@@ -119,16 +119,16 @@ def take_over(instance: Any, manifest: Mapping[str, Any]) -> Any:
 
 def find_object(cluster: Cluster, *, kind: str, name: str, namespace: str = "") -> Any:
     """Find a stored object by its names, or None."""
-    if of_cluster := OF_CLUSTER.get(kind):
-        return of_cluster.objects.filter(cluster=cluster, name=name).first()
+    if model_of_cluster := OF_CLUSTER.get(kind):
+        return model_of_cluster.objects.filter(cluster=cluster, name=name).first()
     places = KINDS[kind].objects.filter(namespace__cluster=cluster, namespace__name=namespace)
     return places.filter(name=name).first()
 
 
 def new_object(cluster: Cluster, kind: str, namespace: Namespace | None) -> Any:
     """An empty, unsaved object; only policies have a ``namespace``."""
-    if of_cluster := OF_CLUSTER.get(kind):
-        return of_cluster(cluster=cluster)
+    if model_of_cluster := OF_CLUSTER.get(kind):
+        return model_of_cluster(cluster=cluster)
     return KINDS[kind](namespace=namespace)
 
 

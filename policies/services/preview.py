@@ -1,4 +1,4 @@
-"""Preview of many manifests (before, after, error), linted; ``store_previews`` saves the plain."""
+"""Preview of many manifests: before, after, error, lints; ``store_previews`` saves the changes."""
 
 from __future__ import annotations
 
@@ -141,13 +141,13 @@ def lint_previews(cluster: Cluster, previews: Sequence[Preview]) -> list[Lint]:
 
 def _with_previewed(policies: PolicySet, manifests: Iterable[Manifest]) -> PolicySet:
     """The policies of a namespace, with these in place of those of the same names."""
-    ranges = {each.name: each for each in policies.limit_ranges}
+    ranges_by_name = {each.name: each for each in policies.limit_ranges}
     rules = {each.name: each for each in policies.metadata_policies}
     quotas = {each.name: each for each in policies.resource_quotas}
     for manifest in manifests:
         name = str(manifest["metadata"]["name"])
         if manifest["kind"] == "LimitRange":
-            ranges[name] = decode_limit_range(manifest)
+            ranges_by_name[name] = decode_limit_range(manifest)
         elif manifest["kind"] == "MetadataPolicy":
             rules[name] = decode_metadata_policy(manifest)
         else:
@@ -156,7 +156,7 @@ def _with_previewed(policies: PolicySet, manifests: Iterable[Manifest]) -> Polic
             quotas[name] = replace(previewed_quota, used=used)
     return replace(
         policies,
-        limit_ranges=tuple(ranges[name] for name in sorted(ranges)),
+        limit_ranges=tuple(ranges_by_name[name] for name in sorted(ranges_by_name)),
         metadata_policies=tuple(rules[name] for name in sorted(rules)),
         resource_quotas=tuple(quotas[name] for name in sorted(quotas)),
     )

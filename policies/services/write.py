@@ -125,15 +125,15 @@ def _begin_write(cluster: Cluster) -> _Write:
     return _Write(cluster=cluster, pk=cluster.pk, number=stored_revision + 1)
 
 
-def _count_revision(write: _Write) -> None:
+def _count_revision(counted_write: _Write) -> None:
     """Set the cluster's revision, and notify all processes; PostgreSQL delivers at the commit."""
-    pk = write.pk or write.cluster.pk
+    pk = counted_write.pk or counted_write.cluster.pk
     is_postgresql = connection.vendor == "postgresql"
     with connection.cursor() as cursor:
         if is_postgresql:
             # Decisions share the lock of the row: the gate keeps them from starving this update.
             cursor.execute(_LOCK_SQL, [snapshot.REVISION_GATE, pk % 2**31])
-        Cluster.objects.filter(pk=pk).update(policy_revision=write.number)
+        Cluster.objects.filter(pk=pk).update(policy_revision=counted_write.number)
         if is_postgresql:
             cursor.execute("SELECT pg_notify(%s, %s)", [snapshot.CHANNEL, str(pk)])
 
@@ -204,7 +204,7 @@ def record_objects(
     """
     owner = instances[0].owner
     user, reason = author
-    write = _changed_write(owner)
+    open_write = _changed_write(owner)
     return PolicyRevision.objects.bulk_create(
         PolicyRevision(
             **_revision_names(instance),
@@ -215,7 +215,7 @@ def record_objects(
             reason=reason,
             before=before,
             after=after,
-            cluster_revision=write.number,
+            cluster_revision=open_write.number,
         )
         for instance, before, after in zip(
             instances, befores or repeat(None, len(instances)), manifests, strict=True
@@ -225,9 +225,9 @@ def record_objects(
 
 def _changed_write(cluster: Cluster) -> _Write:
     """The open write of a cluster, marked as one that counts."""
-    write = next(write for write in _thread.writes if write.is_of(cluster))
-    write.changed = True
-    return write
+    open_write = next(open_write for open_write in _thread.writes if open_write.is_of(cluster))
+    open_write.changed = True
+    return open_write
 
 
 def record_object(
@@ -257,11 +257,11 @@ def record(
     """Write one revision from its fields; without ``number`` it is the next of its name."""
     revision_names = {key: revision_fields[key] for key in ("cluster", "namespace", "kind", "name")}
     user, reason = author
-    write = _changed_write(cluster)
+    open_write = _changed_write(cluster)
     return PolicyRevision.objects.create(
         **revision_fields,
         number=_last_revision_number(**revision_names) + 1 if number is None else number,
-        cluster_revision=write.number,
+        cluster_revision=open_write.number,
         user=user,
         reason=reason,
     )

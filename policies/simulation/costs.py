@@ -102,7 +102,7 @@ def costs_of(
         requested_of_quota = {each.match.quota.name: each.requested for each in assessment.demands}
         matches = {each.quota.name: each for each in assessment.matches}
     charged = {charge.quota.name for charge in decision.charges}
-    costs = [
+    costs_of_quotas = [
         _cost_of_quota(
             quota,
             matches.get(quota.name),
@@ -111,7 +111,7 @@ def costs_of(
         )
         for quota in quotas
     ]
-    return _with_binding(costs)
+    return _with_binding(costs_of_quotas)
 
 
 def _cost_of_quota(

@@ -98,14 +98,14 @@ class _RestartDecisions:
     def _ask(
         self, pod: Mapping[str, Any], held: Mapping[str, ResourceList]
     ) -> tuple[Violation, ...]:
-        quotas = (
+        quotas_without_held = (
             _quota_without_held(each, held.get(each.name, {}))
             for each in self.policies.resource_quotas
         )
-        policies = dataclasses.replace(self.policies, resource_quotas=tuple(quotas))
-        request = request_for(pod, namespace=policies.namespace)
-        decision = admit(request, policies, phase=Phase.BOTH, now=self.now)
-        return Simulation(request=request, policies=policies, decision=decision).refusals
+        policies = dataclasses.replace(self.policies, resource_quotas=tuple(quotas_without_held))
+        restart_request = request_for(pod, namespace=policies.namespace)
+        decision = admit(restart_request, policies, phase=Phase.BOTH, now=self.now)
+        return Simulation(request=restart_request, policies=policies, decision=decision).refusals
 
 
 def _pod_as_new(pod: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,10 +159,10 @@ def _with_pods_counted(
 
 def _uncounted_names(quota: ResourceQuota, stored: ResourceQuota | None) -> set[str]:
     """The names of a changed quota that the ledger has not counted."""
-    names = set(quota.hard)
+    uncounted = set(quota.hard)
     if stored is None or _quota_scopes(quota) != _quota_scopes(stored):
-        return names
-    return names - set(stored.used)
+        return uncounted
+    return uncounted - set(stored.used)
 
 
 def _quota_scopes(quota: ResourceQuota) -> tuple[object, ...]:
@@ -170,9 +170,9 @@ def _quota_scopes(quota: ResourceQuota) -> tuple[object, ...]:
 
 
 def _count_pod(
-    pod: RunningPod, quotas: Sequence[ResourceQuota], now: int
+    pod: RunningPod, counting_quotas: Sequence[ResourceQuota], now: int
 ) -> dict[str, ResourceList]:
     try:
-        return counted_of(pod.stands, _PODS, quotas, now=now) if quotas else {}
+        return counted_of(pod.stands, _PODS, counting_quotas, now=now) if counting_quotas else {}
     except DecodeError:
         return {}

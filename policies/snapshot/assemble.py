@@ -1,4 +1,4 @@
-"""``assemble`` each namespace's contents and PolicySet from batches of policy rows, decoded."""
+"""``assemble`` decodes batches of policy rows into each namespace's contents and PolicySet."""
 
 from __future__ import annotations
 
@@ -138,4 +138,4 @@ def _decoded_quota(decoder: Decoder, batch: Policies, names: Names, row: Row) ->
 
 def _by_name(named_policies: list[Any]) -> tuple[Any, ...]:
     # By the bytes of their names: databases do not agree on the order of texts.
-    return tuple(sorted(named_policies, key=lambda policy: policy.name.encode()))
+    return tuple(sorted(named_policies, key=lambda named_policy: named_policy.name.encode()))

@@ -1,4 +1,4 @@
-"""Decoder of texts and JSON columns to specs, items, rules and limits, equal ones made ``once``.
+"""Decoder of rows, texts and JSON columns to the engine's policies; equal content made ``once``.
 
 Columns come as the driver gives them: quantities and JSON as text. The engine's own decoders read
 them; this module only puts each decoded amount where the manifest would have it.

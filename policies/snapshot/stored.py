@@ -44,11 +44,11 @@ def load(cluster: str, namespace: str) -> PolicySet:
 def load_many(cluster: str, namespaces: Collection[str]) -> dict[str, PolicySet]:
     """Read the policy sets of some namespaces; as many queries as for one."""
     ranges = _by_namespace(StoredLimitRange.objects.all(), cluster, namespaces)
-    rules = _by_namespace(StoredMetadataPolicy.objects.all(), cluster, namespaces)
+    metadata_rules = _by_namespace(StoredMetadataPolicy.objects.all(), cluster, namespaces)
     quotas = _by_namespace(StoredQuota.objects.select_related("usage"), cluster, namespaces)
     entries = StoredLimitedResource.objects.filter(cluster__name=cluster).order_by("position")
     limited = tuple(_decode_limited(entry) for entry in entries)
-    setting = _authority_setting(
+    authority_setting = _authority_setting(
         cluster, [each for by_namespace in (ranges, quotas) for each in by_namespace.values()]
     )
     return {
@@ -61,12 +61,12 @@ def load_many(cluster: str, namespaces: Collection[str]) -> dict[str, PolicySet]
             ),
             metadata_policies=tuple(
                 _with_revision(decode_metadata_policy(stored.to_manifest()), stored)
-                for stored in rules[name]
+                for stored in metadata_rules[name]
             ),
             resource_quotas=tuple(decode_stored_quota(quota) for quota in quotas[name]),
             limited_resources=limited,
             authority=authority_of(
-                setting,
+                authority_setting,
                 is_native=all(
                     counts_as_native(each.enforcement, is_native=each.is_native)
                     for each in (*ranges[name], *quotas[name])
@@ -94,8 +94,8 @@ def load_quotas(cluster: str, namespace: str) -> tuple[ResourceQuota, ...]:
 
 def decode_stored_quota(quota: StoredQuota) -> ResourceQuota:
     """Decode one quota, its rows fetched, to the engine's value; ``used`` is the ledger's."""
-    manifest = {**quota.to_manifest(), "status": quota.status()}
-    return _with_revision(decode_resource_quota(manifest), quota)
+    stored_manifest = {**quota.to_manifest(), "status": quota.status()}
+    return _with_revision(decode_resource_quota(stored_manifest), quota)
 
 
 def _by_namespace(

@@ -42,8 +42,8 @@ def authenticate(cluster: str, secret: str) -> Authentication:
     if credential.expires is not None and credential.expires <= timezone.now():
         return Authentication.UNKNOWN
     # The path names a cluster, the secret proves one: they must be the same.
-    own = hmac.compare_digest(credential.cluster.name.encode(), cluster.encode(errors="replace"))
-    return Authentication.OK if own else Authentication.OTHER_CLUSTER
+    is_own = hmac.compare_digest(credential.cluster.name.encode(), cluster.encode(errors="replace"))
+    return Authentication.OK if is_own else Authentication.OTHER_CLUSTER
 
 
 class UnreadablePolicyError(Exception):
@@ -129,8 +129,8 @@ class ClusterPolicies:
         """Whether a digest is a credential of the cluster, neither revoked nor expired."""
         if digest not in self.credentials:
             return False
-        expires = self.credentials[digest]
-        return expires is None or expires > timezone.now()
+        credential_expires = self.credentials[digest]
+        return credential_expires is None or credential_expires > timezone.now()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +146,9 @@ class Snapshot:
         credential issued a moment ago may still be unknown: refresh once, then try again.
         """
         digest = WebhookCredential.digest_of(secret)
-        own = self.clusters.get(cluster)
-        if own is not None and own.credential(digest):
+        own_cluster = self.clusters.get(cluster)
+        if own_cluster is not None and own_cluster.credential(digest):
             return Authentication.OK
-        if any(other.credential(digest) for other in self.clusters.values()):
+        if any(any_cluster.credential(digest) for any_cluster in self.clusters.values()):
             return Authentication.OTHER_CLUSTER
         return Authentication.UNKNOWN

@@ -1,4 +1,4 @@
-"""LimitRange form: row lines of type, resource, AMOUNTS to limit items and back; derived."""
+"""LimitRange form: row lines of type, resource, AMOUNTS to limit items and back; defaults."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class _LimitItem:
     resources: set[str] = field(default_factory=set)
 
 
-def show(manifest: Mapping[str, Any]) -> Sheet:
+def show(range_manifest: Mapping[str, Any]) -> Sheet:
     """The grid of a manifest; an item that lines cannot express is one line that keeps it."""
     row_lines: list[Line] = []
-    for number, item in enumerate(_limits(manifest)):
+    for number, item in enumerate(_limits(range_manifest)):
         item_lines = _lines_of_item(number, item)
         # Only lines that build the same item again may stand for it.
         if can_be_typed(item_lines) and _limit_items(item_lines, [], Built({})) == [item]:
@@ -42,16 +42,16 @@ def show(manifest: Mapping[str, Any]) -> Sheet:
         else:
             item_type = str((item or {}).get("type") or "")
             row_lines.append({"item": str(number), "kept": str(number), "type": item_type})
-    return Sheet(show_metadata(manifest), {ROW: row_lines})
+    return Sheet(show_metadata(range_manifest), {ROW: row_lines})
 
 
-def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
-    """The manifest of a grid; kept items come from ``base``."""
-    built = Built(dict(base))
-    build_metadata(sheet, base, built)
-    built_limits = _limit_items(sheet.of(ROW), _limits(base), built)
-    built.manifest["spec"] = {**(base.get("spec") or {}), "limits": built_limits}
-    return built
+def build(sheet: Sheet, base_range: Mapping[str, Any]) -> Built:
+    """The manifest of a grid; kept items come from ``base_range``."""
+    built_range = Built(dict(base_range))
+    build_metadata(sheet, base_range, built_range)
+    built_limits = _limit_items(sheet.of(ROW), _limits(base_range), built_range)
+    built_range.manifest["spec"] = {**(base_range.get("spec") or {}), "limits": built_limits}
+    return built_range
 
 
 def derived(sheet: Sheet) -> dict[str, str]:
@@ -77,8 +77,8 @@ _ENGINE_FIELDS: Final = {
 }
 
 
-def _limits(manifest: Mapping[str, Any]) -> Sequence[Any]:
-    return (manifest.get("spec") or {}).get("limits") or []
+def _limits(range_manifest: Mapping[str, Any]) -> Sequence[Any]:
+    return (range_manifest.get("spec") or {}).get("limits") or []
 
 
 def _lines_of_item(number: int, limit: Mapping[str, Any] | None) -> list[Line]:
@@ -99,15 +99,15 @@ def _lines_of_item(number: int, limit: Mapping[str, Any] | None) -> list[Line]:
     ]
 
 
-def _limit_items(lines: Sequence[Line], base: Sequence[Any], built: Built) -> list[Any]:
+def _limit_items(row_lines: Sequence[Line], base: Sequence[Any], built: Built) -> list[Any]:
     limit_items: list[_LimitItem] = []
-    for number, line in enumerate(lines):
-        if (kept_number := line.get("kept", "")).isdecimal():
+    for number, row_line in enumerate(row_lines):
+        if (kept_number := row_line.get("kept", "")).isdecimal():
             if int(kept_number) < len(base):
                 limit_items.append(_LimitItem(f"kept {kept_number}", "", base[int(kept_number)]))
             continue
-        if any(line.get(name) for name in ("item", "resource", *AMOUNTS)):
-            _add_line(limit_items, line, number, built)
+        if any(row_line.get(name) for name in ("item", "resource", *AMOUNTS)):
+            _add_line(limit_items, row_line, number, built)
     return [limit_item.value for limit_item in limit_items]
 
 

@@ -23,10 +23,10 @@ ENTRY: Final = "entry"
 SCOPE: Final = "scope"
 
 
-def show(manifest: Mapping[str, Any]) -> Sheet:
+def show(configuration: Mapping[str, Any]) -> Sheet:
     """The lines of a configuration; an entry that lines cannot express is kept."""
     entry_lines: dict[str, list[Line]] = {ENTRY: [], SCOPE: []}
-    for number, entry in enumerate(manifest.get("limitedResources") or []):
+    for number, entry in enumerate(configuration.get("limitedResources") or []):
         shown = _show_entry(number, entry or {})
         if not (can_be_typed(shown[ENTRY]) and _build_entry(shown, 0, str(number)) == entry):
             shown = {ENTRY: [{"kept": str(number)}], SCOPE: []}
@@ -35,21 +35,21 @@ def show(manifest: Mapping[str, Any]) -> Sheet:
     return Sheet({}, entry_lines)
 
 
-def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
-    """The configuration of the lines; kept entries come from ``base``."""
-    built = Built(dict(base))
-    kept_entries = base.get("limitedResources") or []
+def build(sheet: Sheet, base_configuration: Mapping[str, Any]) -> Built:
+    """The configuration of the lines; kept entries come from ``base_configuration``."""
+    built_configuration = Built(dict(base_configuration))
+    kept_entries = base_configuration.get("limitedResources") or []
     limited_entries: list[Any] = []
     for number, entry_line in enumerate(sheet.of(ENTRY)):
         if (place := entry_line.get("kept", "")).isdecimal():
             limited_entries += [kept_entries[int(place)]] if int(place) < len(kept_entries) else []
         elif any(entry_line.get(name) for name in ("resource", "apiGroup", "contains")):
             entry_path = f"limitedResources[{len(limited_entries)}]"
-            built.places[entry_path] = f"{ENTRY}-{number}-resource"
-            built.places[f"{entry_path}.matchContains"] = f"{ENTRY}-{number}-contains"
+            built_configuration.places[entry_path] = f"{ENTRY}-{number}-resource"
+            built_configuration.places[f"{entry_path}.matchContains"] = f"{ENTRY}-{number}-contains"
             limited_entries.append(_build_entry(sheet.lines, number, str(number)))
-    built.manifest["limitedResources"] = limited_entries
-    return built
+    built_configuration.manifest["limitedResources"] = limited_entries
+    return built_configuration
 
 
 def _show_entry(number: int, entry: Mapping[str, Any]) -> dict[str, list[Line]]:

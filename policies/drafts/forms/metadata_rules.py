@@ -49,9 +49,9 @@ READY: Final[Mapping[str, Ready]] = {
 """Frequent rules by name: their action, and the lines to fill in."""
 
 
-def show(manifest: Mapping[str, Any]) -> Sheet:
+def show(policy_manifest: Mapping[str, Any]) -> Sheet:
     """The sentences of a manifest; a rule that they cannot express is kept."""
-    policy_spec = manifest.get("spec") or {}
+    policy_spec = policy_manifest.get("spec") or {}
     rule_lines: dict[str, list[Line]] = {RULE: [], IF: [], THEN: []}
     for number, rule in enumerate(policy_spec.get("rules") or []):
         sentence = parts_of(number, rule or {})
@@ -65,31 +65,31 @@ def show(manifest: Mapping[str, Any]) -> Sheet:
         for group, sentence_lines in sentence.items():
             rule_lines[group] += sentence_lines
     flag_cells = {name: "on" if policy_spec.get(name) else "" for name in FLAGS}
-    return Sheet({**show_metadata(manifest), **flag_cells}, rule_lines)
+    return Sheet({**show_metadata(policy_manifest), **flag_cells}, rule_lines)
 
 
-def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
-    """The manifest of the sentences; kept rules come from ``base``."""
-    built = Built(dict(base))
-    build_metadata(sheet, base, built)
-    policy_spec = dict(base.get("spec") or {})
+def build(sheet: Sheet, base_policy: Mapping[str, Any]) -> Built:
+    """The manifest of the sentences; kept rules come from ``base_policy``."""
+    built_policy = Built(dict(base_policy))
+    build_metadata(sheet, base_policy, built_policy)
+    policy_spec = dict(base_policy.get("spec") or {})
     kept_rules = policy_spec.get("rules") or []
     rules: list[Any] = []
     for number, rule_line in enumerate(sheet.of(RULE)):
         if (kept_number := rule_line.get("kept", "")).isdecimal():
             rules += [kept_rules[int(kept_number)]] if int(kept_number) < len(kept_rules) else []
         else:
-            _note_rule_places(sheet, number, len(rules), built)
+            _note_rule_places(sheet, number, len(rules), built_policy)
             rule = _build_rule(_lines_of_rule(sheet, number), rule_line)
             if not rule["policyPredicate"] and not rule_line.get(EVERY):
-                built.problems.append((f"{RULE}-{number}-does", NO_CONDITION))
+                built_policy.problems.append((f"{RULE}-{number}-does", NO_CONDITION))
             rules.append(rule)
     policy_spec["rules"] = rules
     for name in FLAGS:
         policy_spec.pop(name, None)
         policy_spec |= {name: True} if sheet.fields.get(name) else {}
-    built.manifest["spec"] = policy_spec
-    return built
+    built_policy.manifest["spec"] = policy_spec
+    return built_policy
 
 
 def with_ready(sheet: Sheet, name: str) -> Sheet:

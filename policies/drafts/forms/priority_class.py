@@ -15,14 +15,14 @@ FIELDS: Final = ("value", "globalDefault", "preemptionPolicy", "description")
 _WHOLE_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,18})", re.ASCII)
 
 
-def show(manifest: Mapping[str, Any]) -> Sheet:
+def show(class_manifest: Mapping[str, Any]) -> Sheet:
     """The fields of a manifest."""
-    class_metadata = manifest.get("metadata") or {}
+    class_metadata = class_manifest.get("metadata") or {}
     class_fields = {"name": str(class_metadata.get("name") or "")}
     for name in FIELDS:
-        class_value = manifest.get(name)
+        class_value = class_manifest.get(name)
         class_fields[name] = "" if class_value in (None, False) else str(class_value)
-    class_fields["globalDefault"] = "on" if manifest.get("globalDefault") else ""
+    class_fields["globalDefault"] = "on" if class_manifest.get("globalDefault") else ""
     return Sheet(class_fields)
 
 

@@ -34,9 +34,9 @@ RESOURCES: Final = (
 )  # fmt: skip
 
 
-def show(manifest: Mapping[str, Any]) -> Sheet:
+def show(quota_manifest: Mapping[str, Any]) -> Sheet:
     """The lines of a manifest; limits and expressions that lines cannot express are kept."""
-    quota_spec = manifest.get("spec") or {}
+    quota_spec = quota_manifest.get("spec") or {}
     hard_lines: list[Line] = []
     for name, value in (quota_spec.get("hard") or {}).items():
         hard_line = {"resource": name, "amount": "" if value is None else str(value)}
@@ -46,16 +46,16 @@ def show(manifest: Mapping[str, Any]) -> Sheet:
         {"scopeName": name, "operator": PLAIN} for name in quota_spec.get("scopes") or []
     ]
     scoped += [show_scope(number, entry) for number, entry in enumerate(_expressions(quota_spec))]
-    return Sheet(show_metadata(manifest), {HARD: hard_lines, SCOPE: scoped})
+    return Sheet(show_metadata(quota_manifest), {HARD: hard_lines, SCOPE: scoped})
 
 
-def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
-    """The manifest of the lines; kept parts come from ``base``."""
-    built = Built(dict(base))
-    build_metadata(sheet, base, built)
-    spec = dict(base.get("spec") or {})
-    _put_in_spec(spec, "hard", _hard_amounts(sheet.of(HARD), spec.get("hard") or {}, built))
-    scopes, expressions = _scopes_and_expressions(sheet.of(SCOPE), _expressions(spec), built)
+def build(sheet: Sheet, base_quota: Mapping[str, Any]) -> Built:
+    """The manifest of the lines; kept parts come from ``base_quota``."""
+    built_quota = Built(dict(base_quota))
+    build_metadata(sheet, base_quota, built_quota)
+    spec = dict(base_quota.get("spec") or {})
+    _put_in_spec(spec, "hard", _hard_amounts(sheet.of(HARD), spec.get("hard") or {}, built_quota))
+    scopes, expressions = _scopes_and_expressions(sheet.of(SCOPE), _expressions(spec), built_quota)
     # An unchanged list stays as typed, also an empty one.
     if scopes != list(spec.get("scopes") or []):
         _put_in_spec(spec, "scopes", scopes)
@@ -63,8 +63,8 @@ def build(sheet: Sheet, base: Mapping[str, Any]) -> Built:
         _put_in_spec(
             spec, "scopeSelector", {"matchExpressions": expressions} if expressions else {}
         )
-    built.manifest["spec"] = spec
-    return built
+    built_quota.manifest["spec"] = spec
+    return built_quota
 
 
 def offered_resources(sheet: Sheet) -> list[str]:

@@ -117,9 +117,9 @@ def split(cell: str) -> list[str]:
     return [word for word in (part.strip() for part in cell.split(",")) if word]
 
 
-def show_metadata(manifest: Mapping[str, Any]) -> Line:
+def show_metadata(shown_manifest: Mapping[str, Any]) -> Line:
     """The fields of a manifest's metadata."""
-    shown_metadata = manifest.get("metadata") or {}
+    shown_metadata = shown_manifest.get("metadata") or {}
     annotations = shown_metadata.get("annotations") or {}
     shown_mode = str(annotations.get(ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE))
     return {"name": str(shown_metadata.get("name") or ""), "enforcement": shown_mode}

@@ -59,13 +59,13 @@ class Command(Console):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Import the files, and report each change."""
         cluster = find_cluster(options["cluster"])
-        user = options["user"] or f"{getpass.getuser()} (command line)"
+        importing_user = options["user"] or f"{getpass.getuser()} (command line)"
         try:
             bundle = read_bundle(read_sources(options["paths"]), namespace=options["namespace"])
-            report = import_bundle(
+            import_report = import_bundle(
                 bundle,
                 cluster=cluster,
-                author=Author(user=user, reason=options["reason"]),
+                author=Author(user=importing_user, reason=options["reason"]),
                 dry_run=options["dry_run"],
                 create_namespaces=options["create_namespaces"],
             )
@@ -73,16 +73,16 @@ class Command(Console):
             raise refused(error) from error
         for title in bundle.others:
             self.stderr.write(f"left out, no policy: {title}")
-        self._print(report, dry_run=options["dry_run"])
+        self._print(import_report, dry_run=options["dry_run"])
 
-    def _print(self, report: Report, *, dry_run: bool) -> None:
-        verbs = [change.verb for change in report.changes]
-        for change in report.changes:
+    def _print(self, import_report: Report, *, dry_run: bool) -> None:
+        verbs = [change.verb for change in import_report.changes]
+        for change in import_report.changes:
             if dry_run and change.diff:
                 self.stdout.write(change.diff, ending="")
             elif not dry_run:
                 self.stdout.write(f"{change.title}: {change.verb}")
-        for hint in report.hints:
+        for hint in import_report.hints:
             self.stderr.write(f"hint: {hint}")
         counts = ", ".join(f"{verbs.count(v)} {v}" for v in ("created", "changed", "unchanged"))
         self.stdout.write(f"{counts}{' (dry run: nothing was written)' if dry_run else ''}")

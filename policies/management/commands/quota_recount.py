@@ -44,11 +44,11 @@ class Command(Console):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Recount, print the differences, and set the exit code."""
-        namespace, repair = options["namespace"], options["repair"]
+        recounted_namespace, repair = options["namespace"], options["repair"]
         found = [
             {"cluster": name, **asdict(difference)}
-            for name in _clusters(options["cluster"], namespace)
-            for difference in recount(name, namespace=namespace, repair=repair)
+            for name in _clusters(options["cluster"], recounted_namespace)
+            for difference in recount(name, namespace=recounted_namespace, repair=repair)
         ]
         if options["output"] == "json":
             self.stdout.write(json.dumps({"differences": found, "repaired": repair}, indent=2))
@@ -64,10 +64,10 @@ def _clusters(name: str, namespace: str) -> list[str]:
         if namespace:
             raise CommandError("--namespace needs --cluster", returncode=USAGE)
         return list(Cluster.objects.order_by("name").values_list("name", flat=True))
-    cluster = find_cluster(name)
-    if namespace and not Namespace.objects.filter(cluster=cluster, name=namespace).exists():
+    known_cluster = find_cluster(name)
+    if namespace and not Namespace.objects.filter(cluster=known_cluster, name=namespace).exists():
         raise CommandError(f'cluster {name} has no namespace "{namespace}"', returncode=USAGE)
-    return [cluster.name]
+    return [known_cluster.name]
 
 
 def _difference_line(found: dict[str, str]) -> str:

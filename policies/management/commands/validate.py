@@ -43,22 +43,22 @@ class Command(Console):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Validate the files, and report each problem."""
-        bundle, problems = Bundle(), list[Problem]()
+        validated, problems = Bundle(), list[Problem]()
         try:
-            bundle = read_bundle(read_sources(options["paths"]))
-            if bundle == Bundle():
+            validated = read_bundle(read_sources(options["paths"]))
+            if validated == Bundle():
                 name = "<stdin>" if options["paths"] == [STANDARD_INPUT] else options["paths"][0]
                 problems = [Problem(source=name, message=NOTHING, hint=WAY_OUT, code="empty")]
         except ManifestError as error:
             problems = error.problems
         report_problems = self._report_json if options["output"] == "json" else self._report_text
-        report_problems(bundle, problems)
+        report_problems(validated, problems)
         if problems:
             sys.exit(FINDINGS)
 
     def _report_text(self, bundle: Bundle, problems: list[Problem]) -> None:
-        for problem in problems:
-            self.stdout.write(str(problem))
+        for shown_problem in problems:
+            self.stdout.write(str(shown_problem))
         if not problems:
             left_out = f", {len(bundle.others)} of other kinds left out" if bundle.others else ""
             self.stdout.write(f"{counted(len(bundle.objects), 'objects')}, all valid{left_out}")

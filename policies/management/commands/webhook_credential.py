@@ -45,24 +45,24 @@ class Command(Console):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Issue, revoke or list."""
-        user = f"{getpass.getuser()} (command line)"
+        credential_user = f"{getpass.getuser()} (command line)"
         # Scripts read the secret from standard output: everything else goes to standard error.
         self.report = self.stderr.write if options["issue"] else self.stdout.write
-        name = options["cluster"]
-        if options["create"] and not Cluster.objects.filter(name=name).exists():
-            services.save_cluster(cluster=Cluster(name=name), user=user)
-            self.report(f"created: cluster {name}")
-        cluster = find_cluster(name)
+        cluster_name = options["cluster"]
+        if options["create"] and not Cluster.objects.filter(name=cluster_name).exists():
+            services.save_cluster(cluster=Cluster(name=cluster_name), user=credential_user)
+            self.report(f"created: cluster {cluster_name}")
+        cluster = find_cluster(cluster_name)
         if options["issue"]:
             expires = timezone.now() + timedelta(days=options["days"]) if options["days"] else None
             _, secret = services.issue_webhook_credential(
-                cluster=cluster, label=options["issue"], user=user, expires=expires
+                cluster=cluster, label=options["issue"], user=credential_user, expires=expires
             )
             self.stdout.write(secret)
             self._print_addresses(cluster)
         elif options["revoke"]:
             services.revoke_webhook_credential(
-                credential=_credential(cluster, options["revoke"]), user=user
+                credential=_credential(cluster, options["revoke"]), user=credential_user
             )
             self.stdout.write(f"revoked: {options['revoke']}")
         else:

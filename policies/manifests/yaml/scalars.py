@@ -20,36 +20,36 @@ _SPECIAL = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _LONGEST_NUMBER = 64
 
 
-def resolve_plain(text: str) -> object:
+def resolve_plain(plain: str) -> object:
     """The JSON value of an unquoted scalar: ``None``, ``bool``, RawNumber or ``str``."""
-    if text in NULL:
+    if plain in NULL:
         return None
-    if text in TRUE or text in FALSE:
-        return text in TRUE
-    if text[0] in "0123456789+-." and len(text) <= _LONGEST_NUMBER:
-        return _plain_number(text)
-    return text
+    if plain in TRUE or plain in FALSE:
+        return plain in TRUE
+    if plain[0] in "0123456789+-." and len(plain) <= _LONGEST_NUMBER:
+        return _plain_number(plain)
+    return plain
 
 
-def _plain_number(text: str) -> object:
-    based_match = _BASED.fullmatch(text)
+def _plain_number(plain: str) -> object:
+    based_match = _BASED.fullmatch(plain)
     if based_match:
         sign, *texts = based_match.groups()
-        text, base = next((t, b) for t, b in zip(texts, (16, 2, 8), strict=True) if t is not None)
-        digits = text.replace("_", "")
+        plain, base = next((t, b) for t, b in zip(texts, (16, 2, 8), strict=True) if t is not None)
+        digits = plain.replace("_", "")
         return RawNumber(sign.replace("+", "") + str(int(digits, base))) if digits else "0"
-    if _INTEGER.fullmatch(text):
-        return RawNumber(str(int(text.replace("_", ""))))
-    if _FLOAT.fullmatch(text) and not _SPECIAL.fullmatch(text):
-        return _through_float(text)
-    return text
+    if _INTEGER.fullmatch(plain):
+        return RawNumber(str(int(plain.replace("_", ""))))
+    if _FLOAT.fullmatch(plain) and not _SPECIAL.fullmatch(plain):
+        return _through_float(plain)
+    return plain
 
 
-def _through_float(text: str) -> object:
+def _through_float(plain: str) -> object:
     """Kubectl converts a number with a point or an exponent through a 64-bit float."""
-    float_value = float(text)
+    float_value = float(plain)
     if math.isinf(float_value):
-        return text
+        return plain
     if float_value.is_integer() and abs(float_value) < 1e21:  # noqa: PLR2004  from there on Go writes exponents
         return RawNumber(str(int(float_value)))
     return RawNumber(repr(float_value))
