@@ -176,4 +176,4 @@ def render_step(step: Step) -> dict[str, Any]:
         "detail": step.detail,
         "numbers": dict(step.numbers),
     }
-    return {part: told for part, told in rendered_step.items() if told not in (None, "", {})}
+    return {part: text for part, text in rendered_step.items() if text not in (None, "", {})}

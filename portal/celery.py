@@ -21,12 +21,12 @@ app.conf.beat_schedule = {
     },
     # A task expires when its successor is due, so that they do not pile up without a worker.
     "start due sync runs": {
-        "task": "sync.tasks.look_for_due_runs",
+        "task": "sync.tasks.queue_due_runs",
         "schedule": 5.0,
         "options": {"expires": 5.0},
     },
     "send canaries through webhooks": {
-        "task": "sync.tasks.look_after_webhooks",
+        "task": "sync.tasks.queue_webhook_checks",
         "schedule": 60.0,
         "options": {"expires": 50.0},
     },

@@ -17,7 +17,7 @@ MESSAGE_EXPIRES: Final = 30.0
 
 
 @shared_task
-def look_for_due_runs() -> None:
+def queue_due_runs() -> None:
     """Notify workers of the runs that are due; the rows in the database say which."""
     for run_id in schedule.due_runs():
         carry_out_run.apply_async((run_id,), expires=MESSAGE_EXPIRES)
@@ -28,7 +28,7 @@ def carry_out_run(run_id: int) -> None:
     """Carry out one run, if it still waits and no worker holds its cluster; then queue due runs."""
     lifecycle.carry_out(run_id)
     # The runs that this one made due, or that waited for its end, need not wait for beat.
-    look_for_due_runs()
+    queue_due_runs()
 
 
 @shared_task
@@ -38,7 +38,7 @@ def forget_old_runs() -> None:
 
 
 @shared_task
-def look_after_webhooks() -> None:
+def queue_webhook_checks() -> None:
     """Queue a webhook check for every connected cluster."""
     # One task each: a cluster that answers slowly must not delay the checks of the others.
     for cluster_id in health.clusters_to_check():
@@ -48,4 +48,4 @@ def look_after_webhooks() -> None:
 @shared_task(soft_time_limit=50, time_limit=55)
 def check_webhooks(cluster_id: int) -> None:
     """Check one cluster's webhooks: called, unchanged, not about to expire."""
-    health.look_at(cluster_id)
+    health.check_webhooks_of(cluster_id)

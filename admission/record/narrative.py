@@ -28,11 +28,11 @@ def sentence(event: AuditEvent) -> str:
         part = f" ({event.sub_resource})" if event.sub_resource else ""
         place = f" in namespace {event.namespace}" if event.namespace else ""
         request = f"asked to {verb} {kind}{part} {event.name}{place} of cluster {event.cluster}"
-        told = f"{event.user or 'Somebody'} {request} and {_outcome(event)}"
+        narrated = f"{event.user or 'Somebody'} {request} and {_outcome(event)}"
     else:
         who = f"The API server of {event.cluster}"
-        told = f"{who} sent a review that could not be read and {_outcome(event)}"
-    return f"{told} (a dry run: nothing was charged)." if event.dry_run else f"{told}."
+        narrated = f"{who} sent a review that could not be read and {_outcome(event)}"
+    return f"{narrated} (a dry run: nothing was charged)." if event.dry_run else f"{narrated}."
 
 
 def summary(event: AuditEvent) -> str:
@@ -71,8 +71,8 @@ def _reasons(found: list[dict[str, Any]], more: int) -> str:
     """The first reason with its policy, and the number of others."""
     first, policy, others = found[0]["message"], found[0]["policy"], len(found) - 1 + more
     by = f" ({policy['kind']} {policy['name']})" if policy else ""
-    told = f"{shortened(first, LONGEST)}{by}"
-    return f"{told}, and {_number_of(others, 'more reason')}" if others else told
+    narrated = f"{shortened(first, LONGEST)}{by}"
+    return f"{narrated}, and {_number_of(others, 'more reason')}" if others else narrated
 
 
 def _number_of(number: int, noun: str) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _KEPT_SIGHTS: Final = 8192
 _KEPT_PARTS: Final = 512  # specs and managed fields that templates share
 _LARGEST_SHARED_PART: Final = 8192  # bytes; larger ones are rarely shared
-_CUTS_WITHOUT_LUCK: Final = 256  # reviews
+_CUTS_WITHOUT_HIT: Final = 256  # reviews
 _ONE_CUT_IN: Final = 16
 _BLANK: Final = ""
 _VOLUME: Final = "kube-api-access-"  # and five signs, as the API server names it
@@ -79,7 +79,7 @@ _CUTTER: Final = msgspec.json.Decoder(_REVIEW)
 _WRITER: Final = msgspec.json.Encoder()
 
 
-class Luck:
+class CutBudget:
     """Whether cutting pays: after many reviews without a known template only a few are cut."""
 
     __slots__ = ("missed",)
@@ -90,10 +90,10 @@ class Luck:
     def is_tried(self) -> bool:
         """Count a review as missed, until its template turns out to be known."""
         self.missed += 1
-        return self.missed <= _CUTS_WITHOUT_LUCK or self.missed % _ONE_CUT_IN == 0
+        return self.missed <= _CUTS_WITHOUT_HIT or self.missed % _ONE_CUT_IN == 0
 
 
-LUCK: Final = Luck()
+CUT_BUDGET: Final = CutBudget()
 
 
 class RequestTemplate(Remembering):
@@ -216,7 +216,7 @@ def cut(body: bytes) -> Cut | None:
     What was cut is written again: only where that gives the body, no member is there twice, none
     was overlooked and none is spelled oddly. That the template can be read has to be seen, too.
     """
-    if len(body) > PLAIN_LENGTH or not LUCK.is_tried():
+    if len(body) > PLAIN_LENGTH or not CUT_BUDGET.is_tried():
         return None
     try:
         review = _CUTTER.decode(body)
@@ -228,14 +228,14 @@ def cut(body: bytes) -> Cut | None:
     return review_cut if review_cut.is_plain else None
 
 
-def comes_again(review_cut: Cut) -> bool:
+def was_seen_before(review_cut: Cut) -> bool:
     """Whether the template was seen before; only then is it worth its memory."""
     # By hash: a collision costs the room of one template, and nothing else.
     sights = _sights(hash(review_cut.template))
     if not sights:
         sights.append(None)
         return False
-    LUCK.missed = 0
+    CUT_BUDGET.missed = 0
     return True
 
 

@@ -125,7 +125,7 @@ def parse_request(body: bytes | bytearray | Mapping[str, Any]) -> AdmissionReque
 def _from_template(body: bytes) -> AdmissionRequest | None:
     """Read the texts that differ from the review's template; None without a known template."""
     cut = request_templates.cut(body.removesuffix(b"\n"))
-    if cut is None or not request_templates.comes_again(cut):
+    if cut is None or not request_templates.was_seen_before(cut):
         return None
     try:
         return cut.fill(_read_template(cut.template))

@@ -52,13 +52,13 @@ class ConsentError(APIException):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__()
-        goes_too = services.goes_with(cluster)
-        counts = ", ".join(f"{number} {name}" for name, number in goes_too.items() if number)
+        dependents = services.count_dependents(cluster)
+        counts = ", ".join(f"{number} {name}" for name, number in dependents.items() if number)
         consent_text = (
             f"this deletes the cluster with {counts or 'nothing in it'}: repeat it with "
             f'?confirm={cluster.name} or If-Match: "{cluster.revision}"'
         )
-        self.detail: Any = {"detail": consent_text, "deletes": goes_too}
+        self.detail: Any = {"detail": consent_text, "deletes": dependents}
 
 
 def parameters(*, is_cluster: bool) -> tuple[OpenApiParameter, ...]:
@@ -80,5 +80,5 @@ def require_consent(request: Request, instance: Any) -> None:
 def preview(instance: Any, shown_object: dict[str, Any]) -> dict[str, Any]:
     """The object that would be deleted, with counts of what would be deleted with it."""
     if isinstance(instance, Cluster | Namespace):
-        return {**shown_object, "deletes": services.goes_with(instance)}
+        return {**shown_object, "deletes": services.count_dependents(instance)}
     return shown_object

@@ -1,4 +1,4 @@
-"""CompleteList of Live objects ``meet`` the charges: vanished, corrected, added; openings.
+"""``apply_list`` of LiveObjects to the charges: vanished, corrected, added; opening balances.
 
 An object on the list is charged what it uses, never less; the charges of an object that was seen
 before and is not any more are released. An object that was never seen keeps its reservation until
@@ -43,7 +43,7 @@ RELEASED: Final = Charge.State.RELEASED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Live:
+class LiveObject:
     """An object on a list: what each quota counts of it, by quota uid; None if unknown.
 
     ``is_final``: no admitted update can raise its usage any more.
@@ -67,14 +67,14 @@ class CompleteList:
     cluster_id: int
     resource: str
     started: dt.datetime
-    objects: Mapping[str, Live]
+    objects: Mapping[str, LiveObject]
     places: Mapping[UUID, str] = field(default_factory=dict)
     names: Mapping[UUID, tuple[str, ...]] = field(default_factory=dict)
     observed: Mapping[UUID, ResourceList] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
-class Met:
+class LedgerChanges:
     """Counts of charges; ``vanished`` are those of objects that disappeared from the list."""
 
     added: int = 0
@@ -84,9 +84,9 @@ class Met:
     known: int = 0
 
 
-def count_vanished(seen: CompleteList) -> Met:
+def count_vanished(seen: CompleteList) -> LedgerChanges:
     """Count the confirmed charges, and those of them whose objects are not on the list."""
-    met = Met()
+    met = LedgerChanges()
     for charge in _open_charges(seen):
         # A reserved object was never seen, so it cannot have vanished.
         if charge.state == CONFIRMED:
@@ -95,12 +95,12 @@ def count_vanished(seen: CompleteList) -> Met:
     return met
 
 
-def meet(
+def apply_list(
     seen: CompleteList,
     *,
     believe: bool,
     guard: Callable[[], AbstractContextManager[object]] = transaction.atomic,
-) -> Met:
+) -> LedgerChanges:
     """Bring the ledger in line with a list; one short transaction for each changed namespace.
 
     ``believe``: release vanished objects, too. A caller that does not trust one list alone calls
@@ -110,7 +110,7 @@ def meet(
     # One transaction each: admissions to other namespaces do not wait.
     for namespace in sorted(_with_news(seen, believe=believe)):
         with guard():
-            _Meeting(seen, namespace, believe=believe).hold(met)
+            _NamespaceComparison(seen, namespace, believe=believe).hold(met)
     return met
 
 
@@ -209,7 +209,7 @@ def _with_news(seen: CompleteList, *, believe: bool) -> set[str]:
     return namespaces_with_news
 
 
-class _Meeting:
+class _NamespaceComparison:
     """The comparison of one namespace, its quotas locked."""
 
     def __init__(self, seen: CompleteList, namespace: str, *, believe: bool) -> None:
@@ -218,7 +218,7 @@ class _Meeting:
         self.confirmed: dict[UUID, ResourceList] = defaultdict(dict)
         self.charged_pairs: set[tuple[UUID, str]] = set()
 
-    def hold(self, met: Met) -> None:
+    def hold(self, met: LedgerChanges) -> None:
         """Correct, release and add charges, then write the quotas' used amounts."""
         # Read again under the lock: the charges may have changed since the search without it.
         for charge in list(_open_charges(self.seen, namespace=self.namespace)):
@@ -233,7 +233,7 @@ class _Meeting:
         if changed_usage or added_charges:
             statements().write(changed_usage, added_charges)
 
-    def _correct(self, charge: Charge, quota: Quota, met: Met) -> None:
+    def _correct(self, charge: Charge, quota: Quota, met: LedgerChanges) -> None:
         held = parse(charge.amounts)
         wanted = _wanted_amounts(charge, self.seen)
         if _is_news(charge, self.seen, believe=self.believe):

@@ -2,10 +2,10 @@
 
 from policies.services.bulk_create import create_many
 from policies.services.clusters import (
+    count_dependents,
     delete_cluster,
     delete_namespace,
     delete_priority_class,
-    goes_with,
     issue_webhook_credential,
     revoke_webhook_credential,
     save_cluster,
@@ -47,6 +47,7 @@ __all__ = [
     "Uncounted",
     "apply_manifest",
     "bind_role",
+    "count_dependents",
     "create_many",
     "delete_cluster",
     "delete_namespace",
@@ -54,7 +55,6 @@ __all__ = [
     "delete_priority_class",
     "ensure_namespace",
     "find_object",
-    "goes_with",
     "in_bulk",
     "issue_webhook_credential",
     "lint",

@@ -149,7 +149,7 @@ def _delete_recorded(
     return Saved(instance=instance, revision=revision)
 
 
-def goes_with(instance: Cluster | Namespace) -> dict[str, int]:
+def count_dependents(instance: Cluster | Namespace) -> dict[str, int]:
     """Count what would be deleted together with a cluster or a namespace.
 
     Keys are the API's plurals. History and decisions stay, so they are not counted.

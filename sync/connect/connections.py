@@ -84,7 +84,7 @@ def credentials_of(connection: ClusterConnection) -> Credentials:
         secret = sealed_box.open_sealed(sealed, place=place_of(connection))
     except sealed_box.SealingError as error:
         if error.code != "no-private-key":
-            alarm(connection, str(error))
+            alert_unusable_credential(connection, str(error))
         raise
     is_token = connection.method == _METHODS.TOKEN
     return Credentials(
@@ -167,7 +167,7 @@ def _credential_expiry(credentials: Credentials) -> datetime | None:
         return None
 
 
-def alarm(connection: ClusterConnection, found: str) -> None:
+def alert_unusable_credential(connection: ClusterConnection, found: str) -> None:
     """Raise a critical alert that a sealed credential does not open in its row."""
     message = (
         f"{found}: either somebody changed the row, or a key was dropped too early; connect the "

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from policies.plurals import counted
 from sync.connect import seal_keys, sealed_box
-from sync.connect.connections import alarm, place_of
+from sync.connect.connections import alert_unusable_credential, place_of
 from sync.models import ClusterConnection
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _reseal_rows(rotation: Rotation, keys: list[X25519PrivateKey]) -> Rotation:
                 old_box = sealed_box.Sealed(connection_row.key_id, bytes(connection_row.sealed))
                 unsealed = sealed_box.open_with(keys, old_box, place=place)
             except sealed_box.SealingError as error:
-                alarm(connection_row, str(error))
+                alert_unusable_credential(connection_row, str(error))
                 rotation.failed.append(connection_row.cluster.name)
                 continue
             resealed = sealed_box.seal_to(newest_key.public_key(), unsealed, place=place)

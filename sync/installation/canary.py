@@ -1,4 +1,4 @@
-"""The canary pod, created as a dry run, and its Flight: refused, let through or not called.
+"""The canary pod, created as a dry run, and its CanaryCall: refused, let through or not called.
 
 It takes the path of every pod, through the cluster's API server to our webhooks and back. A random
 word in the refusal proves that our webhook refused this very canary.
@@ -35,7 +35,7 @@ class CanaryResult(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flight:
+class CanaryCall:
     """The outcome of one canary; ``mutated``: whether the mutating webhook saw it, if known."""
 
     outcome: CanaryResult
@@ -44,19 +44,19 @@ class Flight:
     mutated: bool | None = None
 
 
-def fly(client: Client) -> Flight:
+def call_canary(client: Client) -> CanaryCall:
     """Send a canary; an error of the cluster is no exception but ``UNKNOWN``, with its message."""
     canary_word = secrets.token_hex(8)
-    flight_begun = time.monotonic()
+    call_begun = time.monotonic()
     try:
         client.create(_canary_pod(canary_word), dry_run=True)
     except APIError as error:
-        flight = _judge_answer(error, canary_word)
+        answer = _judge_answer(error, canary_word)
     else:
-        flight = (CanaryResult.LET_THROUGH, "the canary was let through", None)
-    outcome, message, mutated = flight
-    flight_time = (time.monotonic() - flight_begun) * 1000
-    return Flight(outcome=outcome, message=message, milliseconds=flight_time, mutated=mutated)
+        answer = (CanaryResult.LET_THROUGH, "the canary was let through", None)
+    outcome, message, mutated = answer
+    call_time = (time.monotonic() - call_begun) * 1000
+    return CanaryCall(outcome=outcome, message=message, milliseconds=call_time, mutated=mutated)
 
 
 def _judge_answer(error: APIError, canary_word: str) -> tuple[CanaryResult, str, bool | None]:

@@ -17,7 +17,7 @@ from sync.values import Limits
 
 if TYPE_CHECKING:
     from sync.client import Client
-    from sync.installation.canary import Flight
+    from sync.installation.canary import CanaryCall
 
 FAILING_OPEN: Final = "failing-open"
 NOT_CALLED: Final = "webhook-not-called"
@@ -42,7 +42,7 @@ def check(cluster: Cluster, client: Client) -> WebhookHealth:
     """
     health, _ = WebhookHealth.objects.get_or_create(cluster=cluster)
     live_configurations = _live_configurations(cluster, client, health)
-    flight = canary.fly(client)
+    flight = canary.call_canary(client)
     _note_flight(health, flight, read_clock())
     expiry_ends = expiry.ends_of(cluster, live_configurations)
     health.certificates = {name: end.isoformat() for name, end in expiry_ends.items()}
@@ -64,7 +64,7 @@ def clusters_to_check() -> list[int]:
     return list(unpaused.values_list("cluster_id", flat=True))
 
 
-def look_at(cluster_id: int) -> WebhookHealth | None:
+def check_webhooks_of(cluster_id: int) -> WebhookHealth | None:
     """Connect to a cluster and check it; an unreachable one is stored as unknown."""
     cluster = Cluster.objects.select_related("connection").filter(pk=cluster_id).first()
     if cluster is None:
@@ -84,7 +84,7 @@ def look_at(cluster_id: int) -> WebhookHealth | None:
 def note_unreachable(cluster: Cluster, message: str) -> WebhookHealth:
     """Store that a cluster could not be reached; its webhooks may be failing open meanwhile."""
     health, _ = WebhookHealth.objects.get_or_create(cluster=cluster)
-    flight = canary.Flight(outcome=CanaryResult.UNKNOWN, message=message)
+    flight = canary.CanaryCall(outcome=CanaryResult.UNKNOWN, message=message)
     _note_flight(health, flight, read_clock())
     health.save()
     _alert_flight(cluster, health, flight, is_installed=health.last_refused is not None)
@@ -115,7 +115,7 @@ def _live_configurations(
     return live_configurations
 
 
-def _note_flight(health: WebhookHealth, flight: Flight, now: dt.datetime) -> None:
+def _note_flight(health: WebhookHealth, flight: CanaryCall, now: dt.datetime) -> None:
     health.checked = now
     health.canary_message = flight.message
     health.canary_milliseconds = flight.milliseconds
@@ -131,7 +131,7 @@ def _note_flight(health: WebhookHealth, flight: Flight, now: dt.datetime) -> Non
 
 
 def _alert_flight(
-    cluster: Cluster, health: WebhookHealth, flight: Flight, *, is_installed: bool
+    cluster: Cluster, health: WebhookHealth, flight: CanaryCall, *, is_installed: bool
 ) -> None:
     outcome = flight.outcome if is_installed else CanaryResult.REFUSED
     # An unknown outcome neither raises nor resolves: the last known state may still hold.

@@ -12,7 +12,7 @@ from engine.resource_list import mask, parse
 from engine.resource_quota import counted_of, is_final, names_of
 from policies import snapshot
 from policies.db.clock import read_clock
-from policies.ledger.live_objects import CompleteList, Live
+from policies.ledger.live_objects import CompleteList, LiveObject
 from policies.ledger.unlisted import Unlisted
 from sync.connect.permissions import SECRETS, where_counted
 from sync.inventory import usage_comparison
@@ -183,12 +183,12 @@ def _live_object(
     resource: GroupVersionResource,
     places: Mapping[str, NamespaceQuotas],
     now: dt.datetime,
-) -> Live:
+) -> LiveObject:
     object_metadata = item["metadata"]
     namespace, name = object_metadata.get("namespace", ""), object_metadata["name"]
     place = places.get(namespace)
     if place is None:
-        return Live(name=name, namespace=namespace, counted={})
+        return LiveObject(name=name, namespace=namespace, counted={})
     try:
         amounts_by_quota = counted_of(
             item, resource, place.policies.resource_quotas, now=int(now.timestamp())
@@ -196,6 +196,8 @@ def _live_object(
         is_final_object = is_final(item, resource)
     except DecodeError:
         # Its present charge stays: a lower one might be below its usage.
-        return Live(name=name, namespace=namespace, counted=None)
+        return LiveObject(name=name, namespace=namespace, counted=None)
     counted_by_uid = {place.uids[quota]: amounts for quota, amounts in amounts_by_quota.items()}
-    return Live(name=name, namespace=namespace, counted=counted_by_uid, is_final=is_final_object)
+    return LiveObject(
+        name=name, namespace=namespace, counted=counted_by_uid, is_final=is_final_object
+    )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from engine.quantity import Quantity
     from engine.resource_list import ResourceList
-    from policies.ledger.live_objects import CompleteList, Live
+    from policies.ledger.live_objects import CompleteList, LiveObject
     from policies.models import Cluster
 
 OPEN: Final = (Charge.State.RESERVED, Charge.State.CONFIRMED)
@@ -100,7 +100,7 @@ class _BothSides:
 
     ledger: Mapping[UUID, ResourceList]
     charges: Mapping[UUID, list[Charge]]
-    live: Mapping[UUID, list[tuple[str, str, Live]]]
+    live: Mapping[UUID, list[tuple[str, str, LiveObject]]]
     seen: Mapping[str, CompleteList]
 
     @classmethod
@@ -115,7 +115,7 @@ class _BothSides:
         rows = Charge.objects.filter(cluster=cluster, quota_uid__in=differing, state__in=OPEN)
         for charge in rows.order_by("id"):
             charges[charge.quota_uid].append(charge)
-        live: dict[UUID, list[tuple[str, str, Live]]] = defaultdict(list)
+        live: dict[UUID, list[tuple[str, str, LiveObject]]] = defaultdict(list)
         for resource, complete_list in seen.items():
             for uid, live_object in complete_list.objects.items():
                 for quota in (live_object.counted or {}).keys() & differing:
@@ -207,7 +207,7 @@ def _excess_of_charge(
 
 
 def _cluster_objects(
-    name: str, quota: UUID, charges: Iterable[Charge], live: Iterable[tuple[str, str, Live]]
+    name: str, quota: UUID, charges: Iterable[Charge], live: Iterable[tuple[str, str, LiveObject]]
 ) -> Iterator[dict[str, Any]]:
     """Yield the amounts of objects in the cluster without a charge in the ledger."""
     charged = {(charge.resource, charge.object_uid) for charge in charges}

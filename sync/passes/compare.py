@@ -144,7 +144,7 @@ def _judge_followed(
     if theirs is None:
         # Without a base the cluster never had it: the portal made it for itself.
         return reconcile.DiffVerdict("unowned", "forget" if base is not None else "none", ())
-    return reconcile.DiffVerdict("unowned", "take-in", ())
+    return reconcile.DiffVerdict("unowned", "import", ())
 
 
 def deletions(compared_objects: Iterable[ComparedObject]) -> list[ComparedObject]:

@@ -1,4 +1,4 @@
-"""``full_pass``: judged objects taken in, written, recorded; lists doubted, deletions held."""
+"""``full_pass``: judged objects imported, written, recorded; lists doubted, deletions held."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sync.models import SyncCursor, SyncedObject, SyncResult, SyncRun, SyncState
 from sync.passes import baseline, ledger_pass
 from sync.passes.apply import WRITES, PassWriter
 from sync.passes.compare import ComparedObject, Sides, deletions, judge_all
-from sync.passes.import_changes import note_native, take_in
+from sync.passes.import_changes import import_objects, note_native
 from sync.passes.journal import Journal, Outcome
 from sync.passes.read import (
     ALL_KINDS,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 BELIEVED: Final = 2
 """The empty complete lists in a row after which the objects of earlier lists count as deleted."""
 RECORDED_AT_ONCE: Final = 500
-TAKEN_IN: Final = frozenset({"take-in", "forget"})
+IMPORTED_OR_FORGOTTEN: Final = frozenset({"import", "forget"})
 
 
 def full_pass(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> str:
@@ -146,22 +146,22 @@ def _write_items(
     now: dt.datetime,
 ) -> None:
     cluster = journal.run.cluster
-    taken_in = [one for one in judged if one.verdict.action in TAKEN_IN]
+    to_import = [one for one in judged if one.verdict.action in IMPORTED_OR_FORGOTTEN]
     to_write = [one for one in judged if one.verdict.action in WRITES and not journal.reads_only]
     pass_writer = PassWriter(cluster, client, journal, now=now)
     if journal.is_preview:
         with journal.lease.guard():
-            for one in taken_in:
+            for one in to_import:
                 action = one.verdict.action
                 journal.note(one, action, Outcome.DONE, f"would {action}")
             journal.flush()
         pass_writer.write(to_write, namespaces=reading.phases())
         return
-    take_in(cluster, taken_in, journal, now=now)
+    import_objects(cluster, to_import, journal, now=now)
     # Imported quotas may have new names; until those are counted, reviews are refused.
     ledger_pass.try_to_count_new(cluster, client, journal.lease)
     pass_writer.write(to_write, namespaces=reading.phases())
-    handled_keys = {one.key for one in (*taken_in, *to_write)}
+    handled_keys = {one.key for one in (*to_import, *to_write)}
     unhandled = [one for one in judged if one.key not in handled_keys]
     journal.stage("recording", total=len(unhandled))
     # In chunks, so that a long transaction does not keep the heartbeat from the lease's row.

@@ -1,4 +1,4 @@
-"""``take_in``: a cluster's objects adopted into policies or forgotten, in batches, lints noted.
+"""``import_objects``: a cluster's objects stored as policies or forgotten, in batches, lints noted.
 
 In batches: the policies of some namespaces, their rows and the run's results are one transaction
 under the lease. New policies are stored in a few statements for each batch, all others one by one.
@@ -42,12 +42,12 @@ class _LeftError(Exception):
     """The portal keeps its object; the message is the reason."""
 
 
-def take_in(
-    cluster: Cluster, taken_in: Sequence[ComparedObject], journal: Journal, *, now: dt.datetime
+def import_objects(
+    cluster: Cluster, to_import: Sequence[ComparedObject], journal: Journal, *, now: dt.datetime
 ) -> None:
-    """Carry out ``take-in`` and ``forget``; the failure of one object does not stop the others."""
-    journal.stage("importing", total=len(taken_in))
-    for batch in _batches(taken_in):
+    """Carry out ``import`` and ``forget``; the failure of one object does not stop the others."""
+    journal.stage("importing", total=len(to_import))
+    for batch in _batches(to_import):
         with journal.lease.guard(), our_own_write(cluster):
             # Reviews lock a namespace's quotas first, too: any other order could deadlock.
             services.lock_used(cluster, {item.key.namespace for item in batch})
@@ -66,10 +66,10 @@ def note_native(cluster: Cluster, journal: Journal, namespaces: Collection[str] 
         policy_writes.note_native(cluster, namespaces)
 
 
-def _batches(taken_in: Sequence[ComparedObject]) -> Iterator[list[ComparedObject]]:
+def _batches(to_import: Sequence[ComparedObject]) -> Iterator[list[ComparedObject]]:
     """Order the objects: namespaces and classes first, then policies, then deletions."""
-    forgotten = [imported for imported in taken_in if imported.verdict.action == "forget"]
-    adopted = [imported for imported in taken_in if imported.verdict.action != "forget"]
+    forgotten = [imported for imported in to_import if imported.verdict.action == "forget"]
+    adopted = [imported for imported in to_import if imported.verdict.action != "forget"]
     of_whole_cluster = [imported for imported in adopted if imported.key.kind in READ_KINDS]
     policies = [imported for imported in adopted if imported.key.kind not in READ_KINDS]
     policies.sort(key=lambda imported: (imported.key.namespace, imported.key))
@@ -96,7 +96,7 @@ def _batches_of_groups(groups: Iterable[list[ComparedObject]]) -> Iterator[list[
 
 
 def _is_new(imported: ComparedObject) -> bool:
-    return imported.verdict.action == "take-in" and imported.ours is None
+    return imported.verdict.action == "import" and imported.ours is None
 
 
 def _create_together(cluster: Cluster, items: Sequence[ComparedObject]) -> dict[ObjectKey, Stored]:

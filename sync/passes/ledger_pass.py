@@ -18,7 +18,7 @@ from django.db import transaction
 from engine.resource_quota import resources_of
 from policies import services
 from policies.db.clock import read_clock
-from policies.ledger.live_objects import count_vanished, meet
+from policies.ledger.live_objects import apply_list, count_vanished
 from policies.ledger.release import confirm_seen, release_orphans
 from policies.ledger.unlisted import end_by_lease
 from policies.models import LedgerPass
@@ -60,7 +60,7 @@ FAILED: Final = "ledger-failed"
 log = logging.getLogger(__name__)
 
 
-def pass_over(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> Counter[str]:
+def run_ledger_pass(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> Counter[str]:
     """Compare the ledger as the last part of a run, whose policies are synchronized by then.
 
     A failure is in ``run.error`` and ``run.counts``, raises an alert and leaves the charges as they
@@ -68,7 +68,7 @@ def pass_over(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> C
     trusted) reach the caller.
     """
     try:
-        counts = look_over(cluster, client, lease)
+        counts = compare_ledger(cluster, client, lease)
     except (LostLeaseError, UnauthorizedError, UntrustedError):
         raise
     except APIError as error:
@@ -95,7 +95,7 @@ def _note_failure(run: SyncRun, lease: Lease, problem: str) -> None:
     alerts.raise_alert(run.cluster, FAILING, severity=alerts.WARNING, message=failure_words)
 
 
-def look_over(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[str]:
+def compare_ledger(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[str]:
     """Compare the ledger with one complete list of each resource that a quota counts.
 
     Returns the numbers of charges confirmed, added, corrected and released. Raises ``APIError`` for
@@ -111,8 +111,8 @@ def look_over(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[
     pass_begun = read_clock()
     quota_figures = list(figures_of(client, quota_places))
     wanted_resources = resources_in(quota_places)
-    resource_look = _ResourceLook(cluster, client, lease, quota_places, pass_begun)
-    complete_lists = resource_look.over(wanted_resources, counts)
+    resource_comparison = _ResourceComparison(cluster, client, lease, quota_places, pass_begun)
+    complete_lists = resource_comparison.over(wanted_resources, counts)
     policy_writes.note_counted(cluster, new_quotas, guard=_guard_of(lease))
     with _guard_of(lease)():
         usage_comparison.compare(cluster, quota_figures, complete_lists, now=pass_begun)
@@ -126,7 +126,8 @@ def look_over(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[
 def count_new(cluster: Cluster, client: Client, lease: Lease | None) -> None:
     """Count existing objects under names that are new in quotas, if there are such names.
 
-    For a resource that cannot be listed, the ledger's own charges stand. Raises as ``look_over``.
+    For a resource that cannot be listed, the ledger's own charges stand. Raises as
+    ``compare_ledger``.
     """
     new_quotas = services.uncounted(cluster)
     if not new_quotas:
@@ -135,7 +136,7 @@ def count_new(cluster: Cluster, client: Client, lease: Lease | None) -> None:
     list(figures_of(client, places))  # it stores the figures in the places
     new_resources = resources_of(name for quota in new_quotas for name in quota.names)
     wanted = {each: where for each, where in resources_in(places).items() if each in new_resources}
-    _ResourceLook(cluster, client, lease, places, pass_begun).over(wanted, Counter())
+    _ResourceComparison(cluster, client, lease, places, pass_begun).over(wanted, Counter())
     policy_writes.note_counted(cluster, new_quotas, guard=_guard_of(lease))
 
 
@@ -147,12 +148,12 @@ def try_to_count_new(cluster: Cluster, client: Client, lease: Lease) -> None:
         raise
     except APIError as error:
         log.warning("new quotas of %s are not counted yet: %s", cluster, error)
-    except Exception:  # as in pass_over
+    except Exception:  # as in run_ledger_pass
         log.exception("new quotas of %s could not be counted", cluster)
 
 
 @dataclass(frozen=True, slots=True)
-class _ResourceLook:
+class _ResourceComparison:
     """The parts of one comparison: the quotas with the cluster's figures, and their time."""
 
     cluster: Cluster
@@ -249,7 +250,7 @@ def _meet_charges(cluster: Cluster, listed: CompleteList, guard: Guard) -> Count
         vanished_before.vanished > 0 and not listed.objects
     )
     believe = not is_doubtful_list or row.doubted is not None
-    met_charges = meet(listed, believe=believe, guard=guard)
+    met_charges = apply_list(listed, believe=believe, guard=guard)
     # Last, since a confirmed charge looks fresh, as if an update had just been admitted.
     confirmed_charges = confirm_seen(names[0], resource=names[1], seen=listed.objects, guard=guard)
     charge_counts = Counter(

@@ -135,7 +135,7 @@ def _work_on_run(run: SyncRun, lease: Lease) -> None:
             else:
                 state = full_pass.full_pass(run.cluster, client, run, lease)
             if ledger_pass.is_due(run):
-                ledger_pass.pass_over(run.cluster, client, run, lease)
+                ledger_pass.run_ledger_pass(run.cluster, client, run, lease)
     except APIError as error:
         _end_in_trouble(run, lease, error)
     except LostLeaseError:
@@ -245,11 +245,11 @@ def _try_again_or_park(run: SyncRun, lease: Lease, error: Exception) -> None:
         if isinstance(error, OperationalError):
             run.attempt -= 1
             SyncRun.objects.filter(pk=run.pk).update(attempt=run.attempt)
-        give_back(run, error=f"{type(error).__name__}: {error}")
+        wait_again(run, error=f"{type(error).__name__}: {error}")
     policy_writes.give_up_counting(run.cluster, type(error).__name__)
 
 
-def give_back(run: SyncRun, *, error: str) -> None:
+def wait_again(run: SyncRun, *, error: str) -> None:
     """Make a begun run wait again; after three attempts park it with an alert."""
     running_run = SyncRun.objects.filter(pk=run.pk, state=State.RUNNING, epoch=run.epoch)
     if run.attempt >= ATTEMPTS:
@@ -279,6 +279,6 @@ def recover_lost() -> int:
     for run in lost_runs.select_related("cluster").order_by("id"):
         lease_rows = SyncState.objects.filter(cluster=run.cluster_id, epoch=run.epoch)
         if not lease_rows.filter(lease_until__gt=recovered_at).exists():
-            give_back(run, error="its worker was lost")
+            wait_again(run, error="its worker was lost")
             recovered += 1
     return recovered

@@ -19,7 +19,7 @@ from sync.models import SyncCursor, SyncRun, SyncState
 from sync.passes import baseline, ledger_pass
 from sync.passes.apply import WRITES
 from sync.passes.compare import Sides, judge
-from sync.passes.import_changes import note_native, take_in
+from sync.passes.import_changes import import_objects, note_native
 from sync.passes.journal import Journal
 from sync.passes.read import ALL_KINDS, is_leaving, read_ours, read_ownership, read_rows
 from sync.runs.queue import is_another_unserved
@@ -135,9 +135,11 @@ def process_changes(
         ownership=read_ownership(cluster),
     )
     items = [judge(changed_sides, key) for key in sorted(changed_keys)]
-    take_in(cluster, [item for item in items if item.verdict.action == "take-in"], journal, now=now)
+    import_objects(
+        cluster, [item for item in items if item.verdict.action == "import"], journal, now=now
+    )
     with journal.lease.guard():
-        other_changes = [item for item in items if item.verdict.action != "take-in"]
+        other_changes = [item for item in items if item.verdict.action != "import"]
         journal.note_conflicts(other_changes)
         baseline.remember(cluster, other_changes, now=now)
     note_native(cluster, journal, {key.namespace for key in changed_keys if key.namespace})

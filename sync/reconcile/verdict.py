@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Manifest = Mapping[str, Any]
 
 State = Literal["in-sync", "pending", "drifted", "conflict", "unowned"]
-Action = Literal["none", "create", "update", "delete", "take-in", "forget", "conflict"]
+Action = Literal["none", "create", "update", "delete", "import", "forget", "conflict"]
 _FREE_DELETIONS: Final = 10
 _LARGEST_SHARE: Final = 5
 
@@ -29,7 +29,7 @@ _LARGEST_SHARE: Final = 5
 class DiffVerdict:
     """The state of one object, the action on it, and the fields in which ours and theirs differ.
 
-    ``create``, ``update`` and ``delete`` change the cluster; ``take-in`` (their content) and
+    ``create``, ``update`` and ``delete`` change the cluster; ``import`` (their content) and
     ``forget`` (their deletion) change the portal.
     """
 
@@ -78,7 +78,7 @@ def _judge_owned(
             return "pending", "delete"
         return "pending", "create" if their is None else "update"
     if is_same(was, our):
-        return "drifted", "forget" if their is None else "take-in"
+        return "drifted", "forget" if their is None else "import"
     return "conflict", "conflict"
 
 
@@ -89,5 +89,5 @@ def _judge_followed(
     if is_same(was, their):
         return "unowned", "none"
     if is_same(was, our):
-        return "unowned", "forget" if their is None else "take-in"
+        return "unowned", "forget" if their is None else "import"
     return "conflict", "conflict"

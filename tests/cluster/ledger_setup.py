@@ -44,7 +44,7 @@ for line in sys.stdin:
         past = {name: F(name) - timedelta(minutes=3) for name in names}
         Charge.objects.filter(cluster=cluster).update(**past)
     with Client(parse(options["kubeconfig"])) as client:
-        counts = ledger_pass.look_over(cluster, client, None)
+        counts = ledger_pass.compare_ledger(cluster, client, None)
     used = QuotaUsage.objects.filter(cluster=cluster).values_list("namespace", "used")
     alerts = ClusterAlert.objects.filter(cluster=cluster, resolved=None)
     differences = UsageComparison.objects.filter(cluster=cluster)

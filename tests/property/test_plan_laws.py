@@ -123,10 +123,10 @@ def test_the_verdict_mirrors_when_the_sides_are_exchanged(sides: Any) -> None:
     mirrored = {
         "none": {"none"},
         "conflict": {"conflict"},
-        "take-in": {"create", "update"},
+        "import": {"create", "update"},
         "forget": {"delete"},
-        "create": {"take-in"},
-        "update": {"take-in"},
+        "create": {"import"},
+        "update": {"import"},
         "delete": {"forget"},
     }
     one = judge(base, ours, theirs, owned=True)
@@ -138,7 +138,7 @@ def carried_out(action: str, ours: Any, theirs: Any) -> tuple[Any, Any]:
     """Do what a verdict says."""
     if action in {"create", "update", "delete"}:
         return ours, ours
-    return (theirs, theirs) if action in {"take-in", "forget"} else (ours, theirs)
+    return (theirs, theirs) if action in {"import", "forget"} else (ours, theirs)
 
 
 @UNHURRIED
@@ -160,7 +160,7 @@ def test_no_edit_is_overwritten(sides: Any, owned: bool) -> None:  # noqa: FBT00
     action = judge(base, ours, theirs, owned=owned).action
     if action in {"create", "update", "delete"}:
         assert theirs == base
-    if action in {"take-in", "forget"}:
+    if action in {"import", "forget"}:
         assert ours == base
 
 

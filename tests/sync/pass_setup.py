@@ -63,5 +63,5 @@ def edit(hard: dict[str, str], *, name: str = "rq") -> None:
 
 
 def serve(monkeypatch: pytest.MonkeyPatch, memory: Memory) -> None:
-    """Have runs meet this cluster instead of a real one."""
+    """Have runs apply_list this cluster instead of a real one."""
     monkeypatch.setattr(connections, "open_client", lambda *_args, **_kwargs: memory)

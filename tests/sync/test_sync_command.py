@@ -43,13 +43,13 @@ def call(*words: str) -> str:
 
 
 def test_now_does_it_here(memory: Memory) -> None:
-    assert "ResourceQuota team/rq: take-in done" in call("--now")
+    assert "ResourceQuota team/rq: import done" in call("--now")
     assert SyncRun.objects.get().state == "done"
 
 
 def test_document_has_all_fields(memory: Memory) -> None:
     told = json.loads(call("--now", "--import", "-o", "json"))
-    assert (told["mode"], told["state"], told["counts"]["take-in"]) == ("import", "done", 2)
+    assert (told["mode"], told["state"], told["counts"]["import"]) == ("import", "done", 2)
     assert {one["name"] for one in told["results"]} == {"rq", "team"}
 
 

@@ -208,7 +208,7 @@ def _demo_result(run: SyncRun, demo_object: SyncedObject) -> SyncResult:
         kind=demo_object.kind,
         namespace=demo_object.namespace,
         name=demo_object.name,
-        action="take-in" if is_import else ("conflict" if is_conflict else "none"),
+        action="import" if is_import else ("conflict" if is_conflict else "none"),
         outcome=SyncResult.Outcome.CONFLICT if is_conflict else SyncResult.Outcome.DONE,
         message="changed on both sides" if is_conflict else "",
         differences=[] if is_import else demo_object.differences,

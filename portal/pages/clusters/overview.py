@@ -16,10 +16,10 @@ from portal.pages.clusters.drift.list import lines_of, listed, state_counts
 from portal.pages.clusters.status import (
     CONNECTION_WORDS,
     NEEDS_A_LOOK,
+    cluster_statuses,
     clusters_in_part,
     connection_mark,
     open_alerts,
-    standings,
     under_way,
     webhook_mark,
     webhook_words,
@@ -56,20 +56,20 @@ class FleetView(PortalPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The lines and their totals."""
-        standings_shown = standings(self.request.user)
-        connected = [row for row in standings_shown if hasattr(row.cluster, "connection")]
+        statuses_shown = cluster_statuses(self.request.user)
+        connected = [row for row in statuses_shown if hasattr(row.cluster, "connection")]
         return super().get_context_data(
             **kwargs,
-            rows=standings_shown,
+            rows=statuses_shown,
             sees_all=roles.sees_all(self.request.user),
             clusters_in_part=clusters_in_part(self.request.user),
             connected=len(connected),
             reachable=sum(row.cluster.connection.state == "ok" for row in connected),
-            in_sync=sum(row.states[SyncedObject.State.IN_SYNC] for row in standings_shown),
-            objects=sum(row.states.total() for row in standings_shown),
-            drifted=sum(row.drifted for row in standings_shown),
-            conflicts=sum(row.conflicts for row in standings_shown),
-            alerts=sum(row.alerts for row in standings_shown),
+            in_sync=sum(row.states[SyncedObject.State.IN_SYNC] for row in statuses_shown),
+            objects=sum(row.states.total() for row in statuses_shown),
+            drifted=sum(row.drifted for row in statuses_shown),
+            conflicts=sum(row.conflicts for row in statuses_shown),
+            alerts=sum(row.alerts for row in statuses_shown),
             may_connect=self.may("sync.add_clusterconnection"),
         )
 

@@ -1,4 +1,4 @@
-"""Standings of clusters; Marks: coloured words of connection and webhook; open alerts, runs."""
+"""Statuses of clusters; Marks: coloured words of connection and webhook; open alerts, runs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ClusterStatus:
     """One cluster in the list; ``states`` counts its objects by state."""
 
     cluster: Cluster
@@ -77,7 +77,7 @@ def clusters_in_part(user: Any) -> list[str]:
     return list(names_in_part.values_list("name", flat=True))
 
 
-def standings(user: Any) -> list[Standing]:
+def cluster_statuses(user: Any) -> list[ClusterStatus]:
     """All clusters that the user sees as a whole, by name; five queries for any number."""
     clusters = roles.visible(
         Cluster.objects.select_related("connection", "sync_state", "webhook_health"),
@@ -92,7 +92,7 @@ def standings(user: Any) -> list[Standing]:
     alert_counts = dict(open_alerts().order_by().values_list("cluster").annotate(Count("id")))
     runs_by_cluster = {run.cluster_id: run for run in under_way()}
     return [
-        Standing(
+        ClusterStatus(
             cluster=cluster,
             connection=connection_mark(cluster),
             webhook=webhook_mark(cluster, timezone.now()),

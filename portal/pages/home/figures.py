@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from django.db.models.functions.datetime import TruncBase
 
-    from portal.pages.clusters.status import Standing
+    from portal.pages.clusters.status import ClusterStatus
 
 Span = tuple[datetime, datetime]
 LIVE: Final = timedelta(hours=1)
@@ -180,16 +180,16 @@ def changes(since: datetime, user: Any) -> list[PolicyRevision]:
     return list(revisions.defer("before", "after").order_by("-created", "-id")[:MARKS])
 
 
-def in_words(standings: Sequence[Standing], total: int, denied: int, words: str) -> str:
+def in_words(cluster_statuses: Sequence[ClusterStatus], total: int, denied: int, words: str) -> str:
     """The state of the fleet in one sentence: "2 clusters fine, 1 drifted; 1,204 decisions …".
 
     Those who see no cluster as a whole get the figures alone.
     """
     figures = f"{counted(total, 'decisions')} in {words}, {denied:,} refused."
-    if not standings:
+    if not cluster_statuses:
         return figures
     # A cluster counts once, in its most urgent state; the order of the words is that of urgency.
-    fleet: Counter[str] = Counter(_fleet_state(standing) for standing in standings)
+    fleet: Counter[str] = Counter(_fleet_state(status) for status in cluster_statuses)
     said = [f"{fleet[state]} {state}" for state in _STATE_ORDER if fleet[state]] or ["0 fine"]
     number, _, state = said[0].partition(" ")
     said[0] = f"{counted(int(number), 'clusters')} {state}"
@@ -199,18 +199,18 @@ def in_words(standings: Sequence[Standing], total: int, denied: int, words: str)
 _STATE_ORDER: Final = ("fine", "in need of a person", "unreachable", "drifted", "not connected")
 
 
-def _fleet_state(standing: Standing) -> str:
-    if standing.conflicts or standing.alerts:
+def _fleet_state(status: ClusterStatus) -> str:
+    if status.conflicts or status.alerts:
         return "in need of a person"
-    if not hasattr(standing.cluster, "connection"):
+    if not hasattr(status.cluster, "connection"):
         return "not connected"
-    if standing.connection.look not in {"ok", "paused"}:
+    if status.connection.look not in {"ok", "paused"}:
         return "unreachable"
-    return "drifted" if standing.drifted else "fine"
+    return "drifted" if status.drifted else "fine"
 
 
-def certificate_days(standing: Standing) -> int | None:
+def certificate_days(status: ClusterStatus) -> int | None:
     """Days until the first certificate or credential of the cluster ends; None if not known."""
-    webhook_health: Any = getattr(standing.cluster, "webhook_health", None)
+    webhook_health: Any = getattr(status.cluster, "webhook_health", None)
     certificate_end = webhook_health.certificate_expires if webhook_health else None
     return (certificate_end - current_time()).days if certificate_end else None

@@ -1,4 +1,4 @@
-"""HomeView, the page Home: figures, standings, alerts and newest refusals; columns of the plot."""
+"""HomeView, the page Home: figures, cluster statuses, alerts, newest refusals, plot columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.utils import timezone
 from admission.record.narrative import summary
 from policies import roles
 from portal.health import problems
-from portal.pages.clusters.status import alerts_for, clusters_in_part, standings
+from portal.pages.clusters.status import alerts_for, cluster_statuses, clusters_in_part
 from portal.pages.decisions.explorer import visible_decisions
 from portal.pages.home import figures
 from portal.pages.views import PortalPage
@@ -30,7 +30,7 @@ class HomeView(PortalPage):
         now = timezone.now()
         window = figures.WINDOWS.get(self.request.GET.get("window", ""), figures.WINDOWS["day"])
         since, user = now - window.length, self.request.user
-        home_standings, steps = standings(user), figures.bars(window, now, user)
+        home_statuses, steps = cluster_statuses(user), figures.bars(window, now, user)
         changes, alerts = figures.changes(since, user), alerts_for(user)
         total, denied = sum(bar.total for bar in steps), sum(bar.denied for bar in steps)
         return super().get_context_data(
@@ -40,13 +40,13 @@ class HomeView(PortalPage):
             has_role=user.is_superuser or bool(roles.bindings_of(user)),
             window=window,
             windows=figures.WINDOWS.values(),
-            words=figures.in_words(home_standings, total, denied, f"the last {window.words}"),
+            words=figures.in_words(home_statuses, total, denied, f"the last {window.words}"),
             bars=steps,
             total=total,
             plot=_home_plot(steps, changes),
             changes=changes[:CHANGES],
             refusals=figures.refusals(since, user),
-            clusters=_standing_lines(home_standings, user),
+            clusters=_standing_lines(home_statuses, user),
             sees_all=roles.sees_all(user),
             clusters_in_part=clusters_in_part(user),
             may_connect=roles.may(user, "sync.add_clusterconnection"),
@@ -63,11 +63,11 @@ def _standing_lines(fleet_rows: Any, user: Any) -> list[dict[str, Any]]:
     latencies = figures.latencies(user)
     return [
         {
-            "row": standing,
-            "latency": latencies.get(standing.cluster.name),
-            "days": figures.certificate_days(standing),
+            "row": status,
+            "latency": latencies.get(status.cluster.name),
+            "days": figures.certificate_days(status),
         }
-        for standing in fleet_rows
+        for status in fleet_rows
     ]
 
 

@@ -1,4 +1,4 @@
-"""Outcome of a trial for its template: By (cause), ResultLines, PlacedViolations, quota Strips."""
+"""Outcome of a trial for its template: CauseTexts, ResultLines, PlacedViolations, quota Strips."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOURCE_WORDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class By:
+class CauseText:
     """The cause of a change or violation in words, and its anchor on the page."""
 
     words: str
@@ -37,7 +37,7 @@ class ResultLine:
     """A line of the resulting object; ``by`` where something changed there."""
 
     text: str
-    by: By | None = None
+    by: CauseText | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class PlacedViolation:
     reason: str
     message: str
     field: str
-    by: By | None
+    by: CauseText | None
     line: int
 
 
@@ -56,16 +56,16 @@ def anchor_of(ref: PolicyRef) -> str:
     return f"policy-{ref.kind.lower()}-{ref.name}"
 
 
-def by_policy(ref: PolicyRef, rule: int | None = None) -> By:
+def by_policy(ref: PolicyRef, rule: int | None = None) -> CauseText:
     """Name a policy, and its rule with the number that denials give it."""
     rule_words = "" if rule is None else f", rule {rule}"
-    return By(f"{ref.kind} {ref.name}{rule_words}", anchor_of(ref))
+    return CauseText(f"{ref.kind} {ref.name}{rule_words}", anchor_of(ref))
 
 
-def by_cause(cause: Cause) -> By:
+def by_cause(cause: Cause) -> CauseText:
     """Name the cause of a change."""
     if cause.policy is None:
-        return By(SOURCE_WORDS[cause.source])
+        return CauseText(SOURCE_WORDS[cause.source])
     return by_policy(cause.policy, cause.rule)
 
 
@@ -99,7 +99,9 @@ def lines_of(simulated: Simulation) -> list[ResultLine]:
     return [ResultLine(text, causes.get(number)) for number, text in enumerate(object_lines, 1)]
 
 
-def _causes_by_line(object_lines: list[str], changes: Iterable[ExplainedField]) -> dict[int, By]:
+def _causes_by_line(
+    object_lines: list[str], changes: Iterable[ExplainedField]
+) -> dict[int, CauseText]:
     # The lines are parsed again because only the parser knows which line holds which field.
     try:
         parsed_documents = parse_documents("\n".join(object_lines), "object")

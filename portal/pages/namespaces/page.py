@@ -1,4 +1,4 @@
-"""NamespacePageView: outcome of its trial, sections of the namespace, Both sides of policies."""
+"""NamespacePageView: outcome of its trial, sections, SyncedSides of its policies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from portal.pages.clusters.drift.sides import lines_of_manifest, marked_lines, n
 from portal.pages.namespaces.outcome import outcome_of
 from portal.pages.namespaces.policies import groups_of, limited_says
 from portal.pages.namespaces.try_object import TrialForm, attempt_of, attempt_of_text
-from portal.pages.namespaces.usage import held_of
+from portal.pages.namespaces.usage import consumers_of
 from portal.pages.views import ClusterPage, object_address
 from sync.models import SyncedObject
 
@@ -107,7 +107,7 @@ class NamespacePageView(ClusterPage):
             "newest": [
                 {"event": event, "summary": summary(event)} for event in audit.newest(NEWEST)
             ],
-            "held": held_of(cluster, namespace_name, policies.resource_quotas),
+            "consumers": consumers_of(cluster, namespace_name, policies.resource_quotas),
             "revisions": revisions.defer("before", "after")[:NEWEST],
             "live": both_sides(cluster, policies),
             "is_connected": hasattr(cluster, "connection"),
@@ -115,7 +115,7 @@ class NamespacePageView(ClusterPage):
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
+class SyncedSides:
     """One object on both sides; a line is (text, whether the other side differs)."""
 
     thing: SyncedObject
@@ -126,7 +126,7 @@ class Both:
     is_drifted: bool
 
 
-def both_sides(cluster: Cluster, policies: PolicySet) -> list[Both]:
+def both_sides(cluster: Cluster, policies: PolicySet) -> list[SyncedSides]:
     """The synced policies of a namespace, those that differ first; one query."""
     our_manifests = {
         **{("LimitRange", each.name): encode_limit_range(each) for each in policies.limit_ranges},
@@ -149,7 +149,7 @@ def both_sides(cluster: Cluster, policies: PolicySet) -> list[Both]:
         our_stored = {key: value for key, value in our_manifest.items() if key != "status"}
         our_lines = lines_of_manifest(normal_form(our_stored))
         their_lines = lines_of_manifest(thing.theirs)
-        row = Both(
+        row = SyncedSides(
             thing=thing,
             address=object_address(cluster.name, thing),
             ours=marked_lines(their_lines, our_lines),

@@ -1,4 +1,4 @@
-"""Held: Holders of a namespace's quotas by owner, summed from charges that are not released."""
+"""QuotaConsumers: a namespace's charges that are not released, summed by owner (Consumer)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 CHARGES_READ: Final = 2_000
 """Charges of a namespace that are read; the largest are among them, or all are small."""
-HOLDERS_SHOWN: Final = 5
+CONSUMERS_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class Consumer:
     """The objects of one owner: number, summed amounts, ``percent`` of the fullest limit."""
 
     name: str
@@ -37,21 +37,21 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class QuotaConsumers:
     """The consumers of one quota, largest first by the resource ``by``."""
 
     quota: str
     by: str
-    holders: Sequence[Holder]
+    consumers: Sequence[Consumer]
     others: int
 
 
-def held_of(
+def consumers_of(
     cluster: Cluster,
     namespace: str,
     quotas: Sequence[ResourceQuota],
     known: Mapping[str, str] | None = None,
-) -> list[Held]:
+) -> list[QuotaConsumers]:
     """The largest consumers of each quota; two queries.
 
     ``known`` maps object names to owners; the owner of any other is derived from its name.
@@ -72,7 +72,9 @@ def held_of(
     return [_held(quota, charges_of[quota.name]) for quota in quotas if charges_of[quota.name]]
 
 
-def _held(quota: ResourceQuota, charge_rows: Iterable[tuple[str, str, ResourceList]]) -> Held:
+def _held(
+    quota: ResourceQuota, charge_rows: Iterable[tuple[str, str, ResourceList]]
+) -> QuotaConsumers:
     sums: dict[tuple[str, str], ResourceList] = {}
     number_of: dict[tuple[str, str], int] = defaultdict(int)
     for resource, owner, amounts in charge_rows:
@@ -81,20 +83,22 @@ def _held(quota: ResourceQuota, charge_rows: Iterable[tuple[str, str, ResourceLi
         number_of[key] += 1
     by = fullest(quota)
     order = sorted(sums, key=lambda key: (-_nano_units(sums[key], by), key))
-    holders = [_holder(quota, by, key, sums[key], number_of[key]) for key in order[:HOLDERS_SHOWN]]
-    return Held(quota.name, by, holders, len(order) - len(holders))
+    consumers = [
+        _consumer(quota, by, key, sums[key], number_of[key]) for key in order[:CONSUMERS_SHOWN]
+    ]
+    return QuotaConsumers(quota.name, by, consumers, len(order) - len(consumers))
 
 
-def _holder(
+def _consumer(
     quota: ResourceQuota, by: str, owner_key: tuple[str, str], amounts: ResourceList, number: int
-) -> Holder:
+) -> Consumer:
     resource, owner = owner_key
     # The opening charge of a ledger sums up objects that it has no record of.
     if resource == OPENING_RESOURCE:
         resource, owner = "", "what was there before the ledger began"
     hard_nano = quota.hard.get(by, ZERO).nano
     percent = min(100, 100 * _nano_units(amounts, by) // hard_nano) if hard_nano > 0 else 0
-    return Holder(owner or "(no name)", resource, number, to_json(amounts), percent)
+    return Consumer(owner or "(no name)", resource, number, to_json(amounts), percent)
 
 
 def fullest(quota: ResourceQuota) -> str:

@@ -17,7 +17,7 @@ from admission.record import owners
 from policies import ledger, snapshot
 from policies.ledger.usage import Level, counts_class, levels_of
 from policies.models import Namespace
-from portal.pages.namespaces.usage import held_of
+from portal.pages.namespaces.usage import consumers_of
 from portal.pages.views import ClusterPage
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class QuotaHistoryView(ClusterPage):
             "namespace": namespace,
             "priority": priority_class,
             "stories": _quota_stories(self.cluster, quotas),
-            "held": held_of(self.cluster, namespace.name, quotas, owner_of),
+            "consumers": consumers_of(self.cluster, namespace.name, quotas, owner_of),
             "caused": caused_by(attempts, self.cluster.name, namespace.name),
             "waiting": waiting_of(attempts),
         }

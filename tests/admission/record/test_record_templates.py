@@ -33,7 +33,7 @@ LIMITS = {
 
 @pytest.fixture(autouse=True)
 def _luck() -> None:
-    request_templates.LUCK.missed = 0
+    request_templates.CUT_BUDGET.missed = 0
 
 
 def read(obj: Any, *, name: str | None = "web-1", **metadata: str) -> AdmissionRequest:

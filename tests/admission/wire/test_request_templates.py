@@ -37,7 +37,7 @@ POD = {
 
 @pytest.fixture(autouse=True)
 def _luck() -> None:
-    request_templates.LUCK.missed = 0
+    request_templates.CUT_BUDGET.missed = 0
 
 
 def text(pod: Any = POD, **changes: Any) -> str:

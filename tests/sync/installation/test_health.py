@@ -172,7 +172,7 @@ def test_unreachable_cluster_is_in_doubt(
     look(there)
     monkeypatch.setattr(health.connections, "open_client", _unreachable)
     WebhookHealth.objects.update(doubtful_since=timezone.now() - health.DOUBT)
-    health.look_at(factories.cluster().pk)
+    health.check_webhooks_of(factories.cluster().pk)
     assert alarms() == [("canary-unknown", "critical")]
     assert WebhookHealth.objects.get().canary_refused is None
 

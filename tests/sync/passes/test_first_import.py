@@ -79,7 +79,7 @@ def test_whole_cluster_is_adopted_with_what_the_lints_say() -> None:
     run = sync(memory, mode="import")
     spent = time.process_time() - worked
     print(f"{NAMESPACES}: {time.monotonic() - started:.1f} s, {spent:.1f} s of CPU")  # noqa: T201
-    assert run.counts["take-in"] == 5 * NAMESPACES + 1
+    assert run.counts["import"] == 5 * NAMESPACES + 1
     kept = [model.objects.count() for model in (ResourceQuota, LimitRange, MetadataPolicy)]
     assert kept == [2 * NAMESPACES, NAMESPACES, NAMESPACES]
     assert SyncedObject.objects.filter(state="unowned").count() == 4 * NAMESPACES
@@ -129,7 +129,7 @@ def test_adopting_at_once_leaves_what_saving_one_by_one_leaves() -> None:
         )
     assert on_record("prod") == on_record("other")
     assert in_the_ledger(factories.cluster()) == in_the_ledger(other)
-    assert sync(memory).counts.get("take-in") is None
+    assert sync(memory).counts.get("import") is None
 
 
 def test_history_goes_on_where_an_object_of_the_name_was_deleted() -> None:
@@ -148,7 +148,7 @@ def test_what_cannot_be_taken_in_says_why_and_holds_up_no_other() -> None:
     broken = {"apiVersion": "v1", "kind": "LimitRange", "spec": {"limits": [wrong]}}
     memory.put({**broken, "metadata": {"name": "broken", "namespace": "n001"}})
     run = sync(memory)
-    assert (run.counts["take-in"], run.counts["failed"]) == (11, 1)
+    assert (run.counts["import"], run.counts["failed"]) == (11, 1)
     refused = run.results.get(outcome="failed")
     assert refused.name == "broken"
     assert "spec.limits[0].min[cpu]" in refused.message
@@ -162,7 +162,7 @@ def test_object_that_the_database_refuses_does_not_stop_the_others() -> None:
     finally:
         with connection.cursor() as cursor:
             cursor.execute("DROP INDEX only_one")
-    assert (run.counts["take-in"], run.counts["failed"]) == (14, 2)
+    assert (run.counts["import"], run.counts["failed"]) == (14, 2)
     assert LimitRange.objects.count() == 1
 
 
@@ -194,6 +194,6 @@ def test_import_is_taken_up_where_its_worker_was_lost(monkeypatch: pytest.Monkey
     lifecycle.recover_lost()
     assert lifecycle.carry_out(run.pk) == "done"
     run.refresh_from_db()
-    assert run.counts["take-in"] == run.results.filter(outcome="done").count() == 21
+    assert run.counts["import"] == run.results.filter(outcome="done").count() == 21
     assert PolicyRevision.objects.filter(user="cluster:prod", number=1).count() == 21
     assert not PolicyRevision.objects.filter(number__gt=1).exists()

@@ -186,7 +186,7 @@ def test_preview_tries_and_stores_nothing() -> None:
     before = row().base, PolicyRevision.objects.count()
     run = sync(memory, mode="preview")
     found = dict(run.results.values_list("name", "message"))
-    assert found == {"rq": "would update", "new": "would take-in"}
+    assert found == {"rq": "would update", "new": "would import"}
     assert (row().base, PolicyRevision.objects.count()) == before
     assert memory.writes == []
 

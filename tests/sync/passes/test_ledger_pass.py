@@ -31,7 +31,7 @@ def there() -> PretendedCluster:
 
 
 def look(there: PretendedCluster) -> dict[str, int]:
-    found = ledger_pass.look_over(factories.cluster(), there, None)  # type: ignore[arg-type]
+    found = ledger_pass.compare_ledger(factories.cluster(), there, None)  # type: ignore[arg-type]
     return {name: count for name, count in found.items() if count}
 
 
@@ -85,7 +85,7 @@ def test_who_has_lost_the_lease_neither_confirms_nor_gives_back(
     with leases.hold(cluster, 60) as lease:
         SyncState.objects.update(epoch=F("epoch") + 1)
         with pytest.raises(leases.LostLeaseError):
-            ledger_pass.look_over(cluster, there, lease)  # type: ignore[arg-type]
+            ledger_pass.compare_ledger(cluster, there, lease)  # type: ignore[arg-type]
     assert Charge.objects.get().state == "reserved"
 
 
@@ -258,7 +258,7 @@ def test_another_clusters_ledger_is_left_alone(there: PretendedCluster) -> None:
     factories.apply(other, in_cluster="other")
     look(there)
     assert Charge.objects.filter(cluster__name="other").count() == 0
-    ledger_pass.look_over(factories.cluster("other"), there, None)  # type: ignore[arg-type]
+    ledger_pass.compare_ledger(factories.cluster("other"), there, None)  # type: ignore[arg-type]
     assert Charge.objects.get(cluster__name="prod").state == "released"
 
 

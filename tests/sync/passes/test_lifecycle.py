@@ -69,7 +69,7 @@ def test_run_has_its_results(monkeypatch: pytest.MonkeyPatch) -> None:
     run = ask(cluster)
     assert lifecycle.carry_out(run.pk) == "done"
     run.refresh_from_db()
-    assert (run.counts["take-in"], run.attempt, run.epoch) == (2, 1, 1)
+    assert (run.counts["import"], run.attempt, run.epoch) == (2, 1, 1)
     assert run.finished
     assert ClusterConnection.objects.get().state == "ok"
 
@@ -201,7 +201,7 @@ def test_canary_does_not_fly_to_a_stopped_cluster(
     memory.faults[1] = error
     lifecycle.carry_out(ask(cluster).pk)
     asked = len(memory.calls)
-    found = health.look_at(cluster.pk)
+    found = health.check_webhooks_of(cluster.pk)
     assert len(memory.calls) == asked
     assert found is not None
     assert found.canary_refused is None

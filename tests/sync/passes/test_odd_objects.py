@@ -191,7 +191,7 @@ def test_empty_lists_are_taken_in_and_stay(case: str) -> None:
     empty = {"labels": {}, "annotations": {}, "generateName": "x-"}
     memory.put({**manifest, "metadata": {"name": "x", "namespace": "team", **empty}})
     run = sync(memory)
-    assert run.counts["take-in"] == 2
+    assert run.counts["import"] == 2
     own(connected())
     again = sync(memory)
     assert not again.results.exists()
@@ -219,7 +219,7 @@ def test_object_of_a_megabyte_is_taken_in_beside_the_others() -> None:
     )
     memory.put(quota({"pods": "5"}))
     run = sync(memory)
-    assert run.counts["take-in"] == 3
+    assert run.counts["import"] == 3
     assert LimitRange.objects.get().rows.count() == len(names)
     own(connected())
     assert not sync(memory).results.exists()

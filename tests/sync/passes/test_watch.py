@@ -42,7 +42,7 @@ def is_full_pass_due() -> bool:
 def test_change_of_what_is_not_owned_is_taken_in_at_once() -> None:
     memory = known()
     memory.put(quota({"pods": "6"}))
-    assert watch(memory).counts == {"take-in": 1}
+    assert watch(memory).counts == {"import": 1}
     assert stored() == {"hard": {"pods": "6"}}
     assert not is_full_pass_due()
 

@@ -182,8 +182,8 @@ def test_story_names_the_top_consumers(reader: Client) -> None:
             object_uid=f"u{number}", object_name="db-0" if not number else f"web-{number}",
             amounts={"pods": "1"},
         )  # fmt: skip
-    (held,) = reader.get("/quotas/prod/team/").context["held"]
-    assert [(each.name, each.number, each.percent) for each in held.holders] == [
+    (found,) = reader.get("/quotas/prod/team/").context["consumers"]
+    assert [(each.name, each.number, each.percent) for each in found.consumers] == [
         ("web", 2, 20),
         ("db", 1, 10),
     ]
