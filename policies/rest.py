@@ -15,10 +15,11 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import transaction
 from django.http import JsonResponse
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from knox.auth import TokenAuthentication
 from rest_framework.exceptions import APIException, AuthenticationFailed
+
+from policies.problem_details import CONTENT_TYPE, ProblemSerializer, problem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -118,16 +119,26 @@ class KnownParameters:
                 transaction.set_rollback(True)
 
 
-_READ_ERRORS: Final = {400: "a parameter is unknown, or cannot be read"}
+_READ_ERRORS: Final = {
+    400: "a parameter is unknown, or cannot be used",
+    401: "no session and no valid token",
+}
+_DETAIL_ERRORS: Final = {404: "nothing is there, or nothing that the caller may see"}
 _WRITE_ERRORS: Final = {
     400: "a parameter is unknown, the body is no JSON, or a rule refuses the object",
-    409: "the name is taken, or the object is at another revision",
+    403: "the caller has no role for it there",
+    409: "the name is taken, or the body names a revision that is not the object's",
+    415: "the body has another content type",
     422: "the body has an unknown field, a wrong type or kind, or names an unknown namespace",
+}
+_CHANGE_ERRORS: Final = {
+    412: "If-Match names another version of the object",
+    428: "If-Match is required here",
 }
 
 
 class Schema(AutoSchema):
-    """The OpenAPI schema, with the parameters that views check and the errors they answer."""
+    """The OpenAPI schema, with the parameters that views check and the problems they answer."""
 
     def get_override_parameters(self) -> list[Any]:
         """Add the view's own parameters."""
@@ -137,17 +148,28 @@ class Schema(AutoSchema):
         return overrides
 
     def get_response_serializers(self) -> Any:
-        """Add the errors of all reads or of all writes."""
+        """Add the problems of all reads or of all writes."""
         serializer = super().get_response_serializers()
-        if not isinstance(self.view, KnownParameters) or isinstance(serializer, dict):
+        if not isinstance(self.view, KnownParameters):
             return serializer
-        is_write = self.method in ("POST", "PUT", "PATCH")
         success_code = 201 if getattr(self.view, "action", "") == "create" else 200
-        error_responses = {
-            code: OpenApiResponse(OpenApiTypes.OBJECT, description=text)
-            for code, text in (_WRITE_ERRORS if is_write else _READ_ERRORS).items()
+        responses = serializer if isinstance(serializer, dict) else {success_code: serializer}
+        problems = {
+            (code, CONTENT_TYPE): OpenApiResponse(ProblemSerializer, description=text)
+            for code, text in self._problem_texts().items()
         }
-        return {success_code: serializer, **error_responses}
+        return {**responses, **problems}
+
+    def _problem_texts(self) -> dict[int, str]:
+        """The problems of this operation, by status."""
+        texts = dict(_READ_ERRORS)
+        if "{" in self.path:
+            texts |= _DETAIL_ERRORS
+        if self.method != "GET":
+            texts |= _WRITE_ERRORS
+        if self.method in ("PUT", "PATCH", "DELETE"):
+            texts |= _CHANGE_ERRORS
+        return texts
 
 
 class TakesToken:
@@ -162,7 +184,8 @@ class TakesToken:
         try:
             user_and_token = token_authentication.authenticate(request)
         except AuthenticationFailed as error:
-            token_refused = JsonResponse({"detail": str(error.detail)}, status=401)
+            members = problem(401, str(error.detail))
+            token_refused = JsonResponse(members, status=401, content_type=CONTENT_TYPE)
             token_refused["WWW-Authenticate"] = token_authentication.authenticate_header(request)
             return token_refused
         if user_and_token:

@@ -282,6 +282,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
     "PAGE_SIZE": 100,
     "DEFAULT_SCHEMA_CLASS": "policies.rest.Schema",
+    "EXCEPTION_HANDLER": "policies.problem_details.handle",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 REST_KNOX = {"TOKEN_LIMIT_PER_USER": 50}

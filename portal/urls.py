@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from django.contrib import admin
 from django.http import JsonResponse
 from django.urls import include, path
-from django.views.defaults import page_not_found
+from django.views.defaults import page_not_found, server_error
 
 import portal.auth.admin  # noqa: F401  replaces Django's admin of accounts, which must be registered before
+from policies.problem_details import CONTENT_TYPE, problem
+from portal.logs import request_id
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -21,6 +23,7 @@ urlpatterns = [
     path("", include("portal.pages.urls")),
 ]
 handler404 = "portal.urls.not_found"
+handler500 = "portal.urls.failed"
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -28,4 +31,12 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if not request.path_info.startswith("/api/"):
         return page_not_found(request, exception)
     detail = f"nothing is at {request.path_info}; /api/schema/ lists what there is"
-    return JsonResponse({"detail": detail}, status=404)
+    return JsonResponse(problem(404, detail), status=404, content_type=CONTENT_TYPE)
+
+
+def failed(request: HttpRequest) -> HttpResponse:
+    """Answer a defect of the portal: JSON under ``/api/``, else a page."""
+    if not request.path_info.startswith("/api/"):
+        return server_error(request)
+    detail = f"the portal failed; its log tells why, under the request id {request_id.get()}"
+    return JsonResponse(problem(500, detail), status=500, content_type=CONTENT_TYPE)

@@ -11,6 +11,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 
 from policies import roles
 from policies.models import Cluster, RoleChange
+from policies.rest import KnownParameters
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -102,7 +103,7 @@ class RoleChangeSerializer(serializers.ModelSerializer[RoleChange]):
         fields = ["id", "created", "action", "subject", "role", "cluster", "namespace", "actor"]
 
 
-class RoleChangeView(mixins.ListModelMixin, viewsets.GenericViewSet[RoleChange]):
+class RoleChangeView(KnownParameters, mixins.ListModelMixin, viewsets.GenericViewSet[RoleChange]):
     """The roles granted and revoked, newest first; for users who see the whole fleet."""
 
     queryset = RoleChange.objects.all()

@@ -12,7 +12,6 @@ from django.db import IntegrityError
 from rest_framework import status
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import JSONParser
-from rest_framework.response import Response
 
 from engine.errors import DecodeError
 from engine.wire import loads
@@ -20,12 +19,15 @@ from policies.manifests.checks import shape_problems
 from policies.manifests.documents import Document
 from policies.manifests.objects import API_VERSIONS, BundleObject
 from policies.manifests.schema import ANYTHING, KINDS, LIMITED_RESOURCES, Shape
+from policies.problem_details import problem, problem_of_errors, respond
 from policies.rest import CREATE_NAMESPACE
 from policies.services import StaleRevisionError
 from policies.validators import errors_by_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from rest_framework.response import Response
 
     from policies.manifests.documents import Problem
 
@@ -42,10 +44,10 @@ class BodyError(APIException):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         errors_by_field: dict[str, list[dict[str, str]]] = {}
-        for problem in problems:
-            hint_in_brackets = f" ({problem.hint})" if problem.hint else ""
-            body_error = {"code": problem.code, "message": f"{problem.message}{hint_in_brackets}"}
-            errors_by_field.setdefault(problem.field, []).append(body_error)
+        for found in problems:
+            hint_in_brackets = f" ({found.hint})" if found.hint else ""
+            body_error = {"code": found.code, "message": f"{found.message}{hint_in_brackets}"}
+            errors_by_field.setdefault(found.field, []).append(body_error)
         super().__init__({"errors": errors_by_field})
 
 
@@ -90,6 +92,7 @@ class ManifestParser(JSONParser):
             raise ParseError(error.detail) from error
 
 
+_CONFLICT: Final = status.HTTP_409_CONFLICT
 _OVERTAKEN: Final = "somebody else wrote the same at the same time; read it again"
 _GONE: Final = "somebody else deleted it at the same time"
 _TAKEN_CODES: Final = frozenset({"unique", "unique_together"})
@@ -102,13 +105,13 @@ def answer_to(exc: Exception) -> Response | None:
     if isinstance(exc, ValidationError):
         return _refusal_response(exc)
     if isinstance(exc, StaleRevisionError):
-        stale_answer = {"detail": str(exc), "revision": exc.found}
-        return Response(stale_answer, status.HTTP_409_CONFLICT)
+        stale = problem(_CONFLICT, str(exc), name="stale-revision", revision=exc.found)
+        return respond(stale)
     # Two writers passed the same checks, and the database refused the second.
     if isinstance(exc, IntegrityError):
-        return Response({"detail": _OVERTAKEN}, status.HTTP_409_CONFLICT)
+        return respond(problem(_CONFLICT, _OVERTAKEN))
     if isinstance(exc, ObjectDoesNotExist):
-        return Response({"detail": _GONE}, status.HTTP_404_NOT_FOUND)
+        return respond(problem(status.HTTP_404_NOT_FOUND, _GONE))
     return None
 
 
@@ -122,9 +125,8 @@ def _refusal_response(error: ValidationError) -> Response:
         for entry in path_errors:
             entry["message"] += _WAYS_OUT.get(entry["code"], "")
     error_codes = {entry["code"] for path_errors in errors.values() for entry in path_errors}
-    http_status: int = status.HTTP_400_BAD_REQUEST
     if error_codes & _TAKEN_CODES:
-        http_status = status.HTTP_409_CONFLICT
-    elif _UNKNOWN_NAMESPACE in error_codes:
-        http_status = status.HTTP_422_UNPROCESSABLE_ENTITY
-    return Response({"errors": errors}, http_status)
+        return respond(problem_of_errors(_CONFLICT, errors, name="already-exists"))
+    if _UNKNOWN_NAMESPACE in error_codes:
+        return respond(problem_of_errors(status.HTTP_422_UNPROCESSABLE_ENTITY, errors))
+    return respond(problem_of_errors(status.HTTP_400_BAD_REQUEST, errors))

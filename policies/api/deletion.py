@@ -28,9 +28,6 @@ RESPONSES: Final = {
     200: OpenApiResponse(
         OpenApiTypes.OBJECT, description="dryRun=All: the object, and in deletes what goes with it"
     ),
-    400: OpenApiResponse(OpenApiTypes.OBJECT, description="a parameter is unknown"),
-    412: OpenApiResponse(description="If-Match names another revision"),
-    428: OpenApiResponse(description="a cluster needs If-Match or confirm"),
 }
 
 

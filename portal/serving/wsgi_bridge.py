@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined] # it is there to be used
 
 from admission.api import respond
+from policies.problem_details import CONTENT_TYPE, problem
 from portal.middleware import name_of_request
 from portal.serving import probes
 from portal.serving.bodies import Bodies, RefusedError
@@ -160,8 +161,8 @@ def refuse(
         headers += [(key.lower(), value) for key, value in review_refusal.headers.items()]
         refusal_body = review_refusal.body
     elif scope.path.startswith("/api/"):
-        headers += [("content-type", "application/json"), ("cache-control", "no-store")]
-        refusal_body = json.dumps({"detail": _REFUSAL_TEXTS[status]}).encode()
+        headers += [("content-type", CONTENT_TYPE), ("cache-control", "no-store")]
+        refusal_body = json.dumps(problem(status, _REFUSAL_TEXTS[status])).encode()
     else:
         headers += [("content-type", "text/plain"), ("cache-control", "no-store")]
         refusal_body = f"{_REFUSAL_TEXTS[status]}\n".encode()

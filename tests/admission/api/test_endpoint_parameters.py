@@ -17,6 +17,7 @@ EXTREMES = ("0001-01-01", "9999-12-31", "0001-01-01T00:00:00Z", "9999-12-31T23:5
 LISTS = (
     "clusters", "namespaces", "limitranges", "metadatapolicies", "resourcequotas",
     "priorityclasses", "limitedresources", "credentials", "revisions", "charges", "decisions",
+    "rolechanges",
 )  # fmt: skip
 
 
@@ -69,7 +70,7 @@ def test_one_object_knows_none_of_the_filters_of_its_list(reader: Client) -> Non
 @pytest.mark.parametrize("path", ["/api/", "/api/v1/", "/api/v1/limitrangs/", "/api/v2/x/y"])
 def test_unknown_addresses_answer_in_json(reader: Client, method: str, path: str) -> None:
     answer = getattr(reader, method)(path)
-    assert (answer.status_code, answer["Content-Type"]) == (404, "application/json")
+    assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
     assert path in answer.json()["detail"]
 
 
