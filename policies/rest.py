@@ -86,7 +86,11 @@ class KnownParameters:
         """Check the parameters, after the user is authenticated."""
         super().initial(request, *args, **kwargs)  # type: ignore[misc]  # the view's own
         action = getattr(self, "action", None) or ""
-        known_parameters = {parameter.name for parameter in self.parameters_of(action)}
+        known_parameters = {
+            parameter.name
+            for parameter in self.parameters_of(action)
+            if parameter.location == OpenApiParameter.QUERY
+        }
         if action == "list":
             filterset = getattr(self, "filterset_class", None)
             known_parameters |= set(filterset.base_filters if filterset else ())

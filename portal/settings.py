@@ -91,6 +91,7 @@ GATEHOUSE_SYNC_WATCH_SECONDS = env.integer(
     "GATEHOUSE_SYNC_WATCH_SECONDS", 20, lowest=0, highest=300
 )
 # Saving asks for confirmation if more than this share of running pods could not restart
+GATEHOUSE_API_REQUIRE_IF_MATCH = env.boolean("GATEHOUSE_API_REQUIRE_IF_MATCH", default=False)
 GATEHOUSE_CONFIRM_REFUSED_PERCENT = env.integer(
     "GATEHOUSE_CONFIRM_REFUSED_PERCENT", 20, lowest=0, highest=100
 )

@@ -92,6 +92,25 @@ class ManifestParser(JSONParser):
             raise ParseError(error.detail) from error
 
 
+class MergePatchParser(ManifestParser):
+    """A JSON merge patch (RFC 7396)."""
+
+    media_type = "application/merge-patch+json"
+
+
+def merge_patch(target: Any, patch: Any) -> Any:
+    """Apply a JSON merge patch (RFC 7396): maps are merged, ``null`` removes, others replace."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = merge_patch(merged.get(name), value)
+    return merged
+
+
 _CONFLICT: Final = status.HTTP_409_CONFLICT
 _OVERTAKEN: Final = "somebody else wrote the same at the same time; read it again"
 _GONE: Final = "somebody else deleted it at the same time"

@@ -1,4 +1,4 @@
-"""DELETE over REST: consent by If-Match or ``?confirm=``, errors 412 and 428, what goes with it."""
+"""DELETE over REST: a cluster's needs consent (``?confirm=``, 428); preview of dependents."""
 
 from __future__ import annotations
 
@@ -9,37 +9,21 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.exceptions import APIException
 
 from policies import services
+from policies.api.preconditions import HEADER
 from policies.models import Cluster, Namespace
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
-_REASON: Final = OpenApiParameter("reason", str, description="why, for the record")
-_CONFIRM: Final = OpenApiParameter(
+REASON: Final = OpenApiParameter("reason", str, description="why, for the record")
+CONFIRM: Final = OpenApiParameter(
     "confirm", str, description="the cluster's name, to say that it is meant; or send If-Match"
-)
-_IF_MATCH: Final = OpenApiParameter(
-    "If-Match",
-    str,
-    OpenApiParameter.HEADER,
-    description='the revision that was looked at, as in "3"; another one is refused',
 )
 RESPONSES: Final = {
     200: OpenApiResponse(
         OpenApiTypes.OBJECT, description="dryRun=All: the object, and in deletes what goes with it"
     ),
 }
-
-
-class ChangedError(APIException):
-    """The object is not at the revision that ``If-Match`` names."""
-
-    status_code = 412
-
-    def __init__(self, revision: int) -> None:
-        super().__init__()
-        text = f'the object is at revision {revision}: look at it, and send If-Match: "{revision}"'
-        self.detail: Any = {"detail": text, "revision": revision}
 
 
 class ConsentError(APIException):
@@ -58,17 +42,9 @@ class ConsentError(APIException):
         self.detail: Any = {"detail": consent_text, "deletes": dependents}
 
 
-def parameters(*, is_cluster: bool) -> tuple[OpenApiParameter, ...]:
-    """The parameters of a deletion."""
-    return (_REASON, _IF_MATCH, *((_CONFIRM,) if is_cluster else ()))
-
-
 def require_consent(request: Request, instance: Any) -> None:
-    """Check ``If-Match`` if it is sent; a cluster needs it, or its name as confirmation."""
-    if_match = request.headers.get("If-Match")
-    if if_match is not None and if_match.strip().strip('"') != str(instance.revision):
-        raise ChangedError(instance.revision)
-    if not isinstance(instance, Cluster) or if_match is not None:
+    """Raise ``ConsentError`` unless a cluster's deletion has ``If-Match`` or the cluster's name."""
+    if not isinstance(instance, Cluster) or HEADER in request.headers:
         return
     if request.query_params.get("confirm") != instance.name:
         raise ConsentError(instance)

@@ -1,23 +1,17 @@
-"""REST viewsets, one a model: queryset, sent body, make, save, remove, revoke, restore, pages."""
+"""REST viewsets, one a model: queryset, serializer, make, save, remove, revoke, restore."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.utils import extend_schema
-from knox.auth import TokenAuthentication
-from rest_framework import mixins, status
-from rest_framework.authentication import SessionAuthentication
+from rest_framework import status
 from rest_framework.decorators import action
-from rest_framework.pagination import LimitOffsetPagination
-from rest_framework.response import Response
-from rest_framework.viewsets import GenericViewSet
 
 from policies import filters, roles, services
-from policies.api import deletion, serializers
-from policies.api.access import OF_CLUSTERS, OF_NAMESPACES, ByRole, WritesByRole
-from policies.api.bodies import ManifestParser, answer_to, check_body
+from policies.api import deletion, preconditions, serializers
+from policies.api.access import OF_CLUSTERS, OF_NAMESPACES
+from policies.api.recorded_view import PolicyView, RecordedView
 from policies.models import (
     Charge,
     Cluster,
@@ -30,126 +24,19 @@ from policies.models import (
     ResourceQuota,
     WebhookCredential,
 )
-from policies.rest import CREATE_NAMESPACE, DRY_RUN, KnownParameters, is_on
+from policies.rest import CREATE_NAMESPACE, is_on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from drf_spectacular.utils import OpenApiParameter
     from rest_framework.request import Request
+    from rest_framework.response import Response
 
     from policies.services import Saved
 
-    ViewSet = GenericViewSet[Any]
-else:
-    ViewSet = GenericViewSet
 
-
-class ApiPagination(LimitOffsetPagination):
-    """Fifty objects by default."""
-
-    default_limit = 50
-    max_limit = 500
-
-
-class _PolicyView(
-    KnownParameters, ByRole, mixins.ListModelMixin, mixins.RetrieveModelMixin, ViewSet
-):
-    """Authentication, permissions, parsing and errors of all views."""
-
-    authentication_classes = [TokenAuthentication, SessionAuthentication]
-    permission_classes = [WritesByRole]
-    parser_classes = [ManifestParser]
-    filter_backends = [DjangoFilterBackend]
-    pagination_class = ApiPagination
-
-    manifest_kind = ""
-    """The kind of the bodies; empty if they are no manifests."""
-
-    def handle_exception(self, exc: Exception) -> Response:
-        """Answer errors of services: by path, and with 409 for used names and stale revisions."""
-        return answer_to(exc) or super().handle_exception(exc)
-
-    def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
-        """Every write accepts ``dryRun``."""
-        return () if action in ("", "list", "retrieve") else (DRY_RUN,)
-
-    def author(self) -> str:
-        """The name of the user."""
-        return str(self.request.user.get_username())
-
-    def sent(self, request: Request) -> dict[str, Any]:
-        """The checked body, as the serializer reads it."""
-        serializer: Any = self.get_serializer(data=request.data)
-        check_body(request.data, kind=self.manifest_kind, beside=serializer.fields)
-        serializer.is_valid(raise_exception=True)
-        sent_body: dict[str, Any] = serializer.validated_data
-        return sent_body
-
-    def show(self, instance: Any, code: int = status.HTTP_200_OK, **context: Any) -> Response:
-        """Answer with one object."""
-        serializer_context = {**self.get_serializer_context(), **context}
-        shown_json = dict(self.get_serializer_class()(instance, context=serializer_context).data)
-        if self.is_dry_run and self.action in ("create", "restore"):
-            shown_json["id"] = None  # rolled back: the next object gets the number
-        return Response(shown_json, code)
-
-
-class _RecordedView(_PolicyView):
-    """Create, replace and delete objects whose every write is on record."""
-
-    def create(self, request: Request) -> Response:
-        """Create an object; a used name is refused."""
-        sent_body = self.sent(request)
-        with self.write():
-            saved = self.save(self.make(sent_body), sent_body, expected=0)
-            return self.show(saved.instance, status.HTTP_201_CREATED, lints=saved.lints)
-
-    def update(self, request: Request, **_names: Any) -> Response:
-        """Replace an object; ``revision`` is the one that the change is based on."""
-        sent_body = self.sent(request)
-        with self.write():
-            saved = self.save(self.get_object(), sent_body, expected=sent_body.get("revision"))
-            # Read again: the prefetched rows are those from before the write.
-            return self.show(self.get_object(), lints=saved.lints)
-
-    @extend_schema(request=None, responses={204: None, **deletion.RESPONSES})
-    def destroy(self, request: Request, **_names: Any) -> Response:
-        """Delete an object; ``?reason=`` is recorded, ``?dryRun=All`` shows what would go."""
-        instance = self.get_object()
-        if self.is_dry_run:
-            return Response(deletion.preview(instance, self.show(instance).data))
-        # Inside the lock: the consent is about a revision, which must not change any more.
-        with services.policy_write(instance.owner):
-            fresh = self.get_object()
-            deletion.require_consent(request, fresh)
-            self.remove(fresh, request.query_params.get("reason", ""))
-        return Response(status=status.HTTP_204_NO_CONTENT)
-
-    def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
-        """Add the parameters of a deletion."""
-        write_parameters = super().parameters_of(action)
-        of_deletion = deletion.parameters(is_cluster=isinstance(self, ClusterView))
-        return (*write_parameters, *of_deletion) if action == "destroy" else write_parameters
-
-    def make(self, sent_body: dict[str, Any]) -> Any:
-        """An empty object in its place."""
-        raise NotImplementedError
-
-    def save(self, instance: Any, sent_body: dict[str, Any], *, expected: int | None) -> Saved:
-        """Set the fields from the body, and save through a service."""
-        raise NotImplementedError
-
-    def remove(self, instance: Any, reason: str) -> None:
-        """Delete through a service."""
-        raise NotImplementedError
-
-    def written(self, sent_body: dict[str, Any]) -> dict[str, str]:
-        """User and reason of a write."""
-        return {"user": self.author(), "reason": sent_body.get("reason", "")}
-
-
-class _NamespacedView(_RecordedView):
+class _NamespacedView(RecordedView):
     serializer_class = serializers.PolicySerializer
     names = OF_NAMESPACES
     model: ClassVar[Any]
@@ -214,7 +101,7 @@ class ResourceQuotaView(_NamespacedView):
     filterset_class = filters.ResourceQuotaFilter
 
 
-class ClusterView(_RecordedView):
+class ClusterView(RecordedView):
     """Clusters, by name."""
 
     queryset = Cluster.objects.all()
@@ -237,12 +124,17 @@ class ClusterView(_RecordedView):
             cluster=instance, expected_revision=expected, **self.written(sent_body)
         )
 
+    def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
+        """Add the confirmation of a deletion."""
+        parameters = super().parameters_of(action)
+        return (*parameters, deletion.CONFIRM) if action == "destroy" else parameters
+
     def remove(self, instance: Any, reason: str) -> None:
         """Delete the cluster and all it has."""
         services.delete_cluster(cluster=instance, user=self.author(), reason=reason)
 
 
-class NamespaceView(_RecordedView):
+class NamespaceView(RecordedView):
     """Namespaces."""
 
     queryset = Namespace.objects.select_related("cluster")
@@ -270,7 +162,7 @@ class NamespaceView(_RecordedView):
         services.delete_namespace(namespace=instance, user=self.author(), reason=reason)
 
 
-class PriorityClassView(_RecordedView):
+class PriorityClassView(RecordedView):
     """Priority classes."""
 
     queryset = PriorityClass.objects.select_related("cluster")
@@ -297,7 +189,7 @@ class PriorityClassView(_RecordedView):
         services.delete_priority_class(priority_class=instance, user=self.author(), reason=reason)
 
 
-class LimitedResourcesView(_PolicyView):
+class LimitedResourcesView(PolicyView):
     """Limited resources, by cluster name."""
 
     queryset = Cluster.objects.all()
@@ -312,16 +204,27 @@ class LimitedResourcesView(_PolicyView):
         sent_body = self.sent(request)
         cluster = self.get_object()
         with self.write():
-            services.set_limited_resources(
-                cluster=cluster,
-                entries=sent_body["limitedResources"],
-                user=self.author(),
-                reason=sent_body.get("reason", ""),
-            )
+            with services.policy_write(cluster):
+                preconditions.require_match(request, self.etag_of(cluster))
+                services.set_limited_resources(
+                    cluster=cluster,
+                    entries=sent_body["limitedResources"],
+                    user=self.author(),
+                    reason=sent_body.get("reason", ""),
+                )
             return self.show(cluster)
 
+    def etag_of(self, instance: Any) -> str:
+        """A digest of the list, which has no revision of its own."""
+        return preconditions.etag_of_content(self.get_serializer(instance).data)
 
-class CredentialView(_PolicyView):
+    def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
+        """Add ``If-Match`` of changes."""
+        parameters = super().parameters_of(action)
+        return (*parameters, preconditions.IF_MATCH) if action == "update" else parameters
+
+
+class CredentialView(PolicyView):
     """Webhook credentials: issue and revoke."""
 
     queryset = WebhookCredential.objects.select_related("cluster")
@@ -349,7 +252,7 @@ class CredentialView(_PolicyView):
             return self.show(credential)
 
 
-class RevisionView(_PolicyView):
+class RevisionView(PolicyView):
     """The history of policies."""
 
     queryset = PolicyRevision.objects.all()
@@ -368,7 +271,7 @@ class RevisionView(_PolicyView):
             return self.show(saved.revision or revision)
 
 
-class ChargeView(_PolicyView):
+class ChargeView(PolicyView):
     """The quota ledger, to read."""
 
     queryset = Charge.objects.select_related("cluster", "quota")
