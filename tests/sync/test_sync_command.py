@@ -16,7 +16,7 @@ from sync import metrics
 from sync.errors import UnreachableError, UntrustedError
 from sync.management.commands import sync
 from sync.models import SyncRun
-from tests import factories
+from tests import factories, people
 from tests.sync.memory import Memory
 from tests.sync.pass_setup import connected, edit, own, quota, serve
 
@@ -109,6 +109,7 @@ def ending(*words: str) -> tuple[int, str]:
 
 
 def test_pausing_wants_a_reason_and_resuming_goes_on(memory: Memory) -> None:
+    people.person("ada", "admin")
     assert ending("--pause")[0] == 2
     assert "by ada: an upgrade" in call("--pause", "--reason", "an upgrade", "--user", "ada")
     assert ending("--pause", "--reason", "again")[0] == 1

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import TYPE_CHECKING, Any
 
-from policies.management.console import Console, find_cluster, refused
+from policies.management.console import Console, add_user, find_cluster, refused, user_of
 from policies.manifests.bundle import DEFAULT_NAMESPACE, read_bundle
 from policies.manifests.documents import ManifestError
 from policies.manifests.import_bundle import Author, import_bundle
@@ -54,12 +53,12 @@ class Command(Console):
             help="make the namespaces that the cluster has not, instead of refusing",
         )
         add("--reason", default="", help="why, for the record")
-        add("--user", default="", help="who, for the record (default: the system's user)")
+        add_user(parser)
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Import the files, and report each change."""
         cluster = find_cluster(options["cluster"])
-        importing_user = options["user"] or f"{getpass.getuser()} (command line)"
+        importing_user = user_of(options["user"])
         try:
             bundle = read_bundle(read_sources(options["paths"]), namespace=options["namespace"])
             import_report = import_bundle(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from policies import services
-from policies.management.console import USAGE, Console, find_cluster
+from policies.management.console import USAGE, Console, find_cluster, user_of
 from policies.models import Cluster, WebhookCredential
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class Command(Console):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Issue, revoke or list."""
-        credential_user = f"{getpass.getuser()} (command line)"
+        credential_user = user_of()
         # Scripts read the secret from standard output: everything else goes to standard error.
         self.report = self.stderr.write if options["issue"] else self.stdout.write
         cluster_name = options["cluster"]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import CommandError
 
 from engine.policy import Authority
 from policies import services
-from policies.management.console import USAGE, Console, find_cluster
+from policies.management.console import USAGE, Console, add_user, find_cluster, user_of
 from portal.pages.clusters.authority import DAYS, DECISIONS, LONGEST, preview
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class Command(Console):
             "authority", choices=[each.value for each in Authority], help="who enforces"
         )
         parser.add_argument("--yes", action="store_true", help="switch instead of only showing")
-        parser.add_argument("--user", default="", help="who, for the record")
+        add_user(parser)
         parser.add_argument("--reason", default="", help="why, for the record; --yes needs it")
         parser.add_argument("--days", type=int, default=DAYS, help="to look back (%(default)s)")
 
@@ -60,7 +59,7 @@ class Command(Console):
             return
         if not options["reason"].strip():
             raise CommandError("nothing was changed; --yes needs a --reason", returncode=USAGE)
-        user = options["user"] or f"{getpass.getuser()} (command line)"
+        user = user_of(options["user"])
         services.set_authority(
             cluster=cluster, authority=wanted_authority, user=user, reason=options["reason"]
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from django.utils import timezone
 
 from engine.policy import Authority
 from policies import services
-from policies.management.console import FINDINGS, USAGE, Console, find_cluster
+from policies.management.console import FINDINGS, USAGE, Console, add_user, find_cluster, user_of
 from policies.manifests.documents import ManifestError
 from policies.manifests.render import render_documents
 from policies.manifests.sources import read_sources
@@ -72,7 +71,7 @@ class Command(Console):
         add("--context", default="", help="a context of that file")
         add("--force-conflicts", action="store_true", help="take over fields of other managers")
         add("-o", "--output", choices=["yaml", "json"], default="yaml", help="how to print")
-        add("--user", default="", help="who, for the record (default: the system's user)")
+        add_user(parser)
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print or apply."""
@@ -137,7 +136,7 @@ class Command(Console):
 
 
 def _user(options: dict[str, Any]) -> str:
-    return str(options["user"] or f"{getpass.getuser()} (command line)")
+    return user_of(options["user"])
 
 
 def _prepared_cluster(options: dict[str, Any]) -> Cluster:

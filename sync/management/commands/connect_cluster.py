@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 
 from engine.policy import Authority
-from policies.management.console import FINDINGS, USAGE, Console
+from policies.management.console import FINDINGS, USAGE, Console, add_user, user_of
 from policies.manifests.documents import ManifestError
 from policies.manifests.sources import read_sources
 from sync.connect import join, seal_keys
@@ -56,7 +55,7 @@ class Command(Console):
         )
         add("--anyway", action="store_true", help="replace what works even if this does not")
         add("--other-cluster", action="store_true", help="the name leads to another cluster now")
-        add("--user", default="", help="who, for the record (default: the system's user)")
+        add_user(parser)
         add("--reason", default="", help="why, for the record")
         add("-o", "--output", choices=["text", "json"], default="text", help="the output's format")
 
@@ -72,7 +71,7 @@ class Command(Console):
                 is_other_cluster=options["other_cluster"],
             )
             seal_keys.ensure_keys()
-            user = options["user"] or f"{getpass.getuser()} (command line)"
+            user = user_of(options["user"])
             joined = join.join(request, user=user, reason=options["reason"])
         except ManifestError as error:
             raise CommandError(str(error), returncode=USAGE) from error

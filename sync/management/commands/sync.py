@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 
-from policies.management.console import FINDINGS, USAGE, Console, find_cluster
+from policies.management.console import FINDINGS, USAGE, Console, add_user, find_cluster, user_of
 from sync.models import SyncRun
 from sync.passes import lifecycle
 from sync.passes.advice import advice, connection_of
@@ -62,14 +61,14 @@ class Command(Console):
         add("--follow", action="store_true", help="show progress until the run has ended")
         add("--now", action="store_true", help="do it in this process")
         add("--timeout", type=float, default=900.0, help="seconds to follow (default: %(default)s)")
-        add("--user", default="", help="who, for the record (default: the system's user)")
+        add_user(parser)
         add("--reason", default="", help="why, for the record; --pause needs it")
         add("-o", "--output", choices=("text", "json"), default="text", help="default: text")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Request the run, carry it out or follow it, and exit with its result."""
         cluster = find_cluster(options["cluster"])
-        user = options["user"] or f"{getpass.getuser()} (command line)"
+        user = user_of(options["user"])
         if options["pause"] or options["resume"]:
             self._pause(cluster, user=user, reason=options["reason"], resume=options["resume"])
             return

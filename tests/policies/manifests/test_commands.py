@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from policies.models import (
     PolicyRevision,
     ResourceQuota,
 )
+from tests import people
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,6 +148,7 @@ def run(*args: Any, **options: Any) -> tuple[str, str]:
 
 
 def test_import_writes_and_tells(cluster: Cluster, file: Path) -> None:
+    people.person("ann", "admin")
     out, err = run("import_manifests", file, "--cluster=prod", "--reason=because", "--user=ann")
     assert "LimitRange web/limits: created\n" in out
     assert out.endswith("4 created, 1 changed, 0 unchanged\n")
@@ -153,6 +156,18 @@ def test_import_writes_and_tells(cluster: Cluster, file: Path) -> None:
     revision = PolicyRevision.objects.get(kind="ResourceQuota")
     assert (revision.user, revision.reason) == ("ann", "because")
     assert LimitedResource.objects.get(cluster=cluster).match_contains == ["requests.cpu"]
+
+
+def test_import_acts_as_an_account_that_exists(cluster: Cluster, file: Path) -> None:
+    people.person("ann", "admin")
+    gone = people.person("gone", "admin")
+    gone.is_active = False
+    gone.save()
+    for name, text in (("anna", "did you mean ann?"), ("gone", 'no active account "gone"')):
+        with pytest.raises(CommandError, match=re.escape(text)) as refusal:
+            run("import_manifests", file, "--cluster=prod", f"--user={name}")
+        assert refusal.value.returncode == 2
+    assert not PolicyRevision.objects.filter(kind="ResourceQuota").exists()
 
 
 def test_second_import_changes_nothing(cluster: Cluster, file: Path) -> None:
