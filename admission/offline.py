@@ -1,4 +1,4 @@
-"""Decide without a server: case, request, manifests in; decision, violation, trace step rendered.
+"""Decide without a server: cases, requests and manifests in, rendered decisions out.
 
 Plain Python without files or database: the command reads and prints.
 """
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from admission.wire.review import build_request
 from engine.chain import admit
+from engine.decision_json import render_decision
 from engine.errors import DecodeError
 from engine.policy_manifests import (
     build_policy_set,
@@ -24,8 +25,7 @@ from engine.wire import loads
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from engine.decision import Decision, Step, Violation
-    from engine.policy import PolicyRef, PolicySet
+    from engine.policy import PolicySet
     from engine.request import AdmissionRequest
 
 __all__ = [
@@ -37,9 +37,6 @@ __all__ = [
     "is_policy",
     "only_namespace",
     "read_case",
-    "render_decision",
-    "render_step",
-    "render_violation",
     "request_for",
 ]
 
@@ -131,49 +128,3 @@ def read_case(
 
 def _case_error(case_name: object, error: DecodeError) -> dict[str, Any]:
     return {"name": case_name, "error": {"field": error.field, "message": error.detail}}
-
-
-def render_decision(decision: Decision) -> dict[str, Any]:
-    """Give the result of a case as a JSON-shaped value."""
-    return {
-        "allowed": decision.allowed,
-        "code": decision.code,
-        "reason": decision.reason,
-        "message": decision.message,
-        "violations": [render_violation(found) for found in decision.violations],
-        "patch": [operation.to_json() for operation in decision.patch],
-        "object": decision.object,
-        "warnings": list(decision.warnings),
-        "used": {
-            quota: {name: str(amount) for name, amount in used.items()}
-            for quota, used in decision.used.items()
-        },
-    }
-
-
-def render_violation(violation: Violation) -> dict[str, Any]:
-    """Give one violation as a JSON-shaped value."""
-    return {
-        "reason": violation.reason.value,
-        "field": violation.field,
-        "message": violation.message,
-        "policy": _policy_ref(violation.policy),
-        "rule": violation.rule,
-    }
-
-
-def _policy_ref(ref: PolicyRef | None) -> dict[str, str] | None:
-    return None if ref is None else {"kind": ref.kind, "name": ref.name}
-
-
-def render_step(step: Step) -> dict[str, Any]:
-    """Give one entry of the trace as a JSON-shaped value, without what is empty."""
-    rendered_step = {
-        "step": step.name,
-        "outcome": step.outcome.value,
-        "policy": _policy_ref(step.policy),
-        "rule": step.rule,
-        "detail": step.detail,
-        "numbers": dict(step.numbers),
-    }
-    return {part: text for part, text in rendered_step.items() if text not in (None, "", {})}

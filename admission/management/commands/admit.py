@@ -14,6 +14,7 @@ from django.db import DatabaseError
 
 from admission import offline
 from engine.chain import admit
+from engine.decision_json import render_decision, render_step
 from engine.errors import DecodeError
 from engine.request import Operation, Phase
 from engine.wire import dumps
@@ -182,8 +183,8 @@ def _policies(
 
 def _render(decision: Decision, output: str) -> str:
     answer = {
-        **offline.render_decision(decision),
-        "trace": [offline.render_step(step) for step in decision.trace],
+        **render_decision(decision),
+        "trace": [render_step(step) for step in decision.trace],
     }
     if output == "json":
         return dumps(answer)

@@ -12,8 +12,8 @@ from urllib.parse import quote
 from django.conf import settings
 from django.http import Http404
 
-from admission.explain import object_diff, origins, redecide
-from admission.explain.suggest import Suggestion, suggest
+from admission.explain import object_diff
+from admission.explain.explanation import explain
 from admission.models import AuditEvent
 from admission.record.narrative import sentence
 from admission.record.redaction import wire_form
@@ -21,16 +21,14 @@ from engine.request import Operation
 from engine.wire import dumps
 from policies import roles
 from policies.manifests.render import render_documents
-from policies.models import PriorityClass
 from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from admission.explain.explanation import Explanation, WayOut
     from admission.explain.redecide import Rules
-    from engine.decision import Decision
     from engine.request import AdmissionRequest
-    from policies.models import PolicyRevision
 
 
 LONGEST: Final = 60_000
@@ -59,7 +57,8 @@ class WhyView(PortalPage):
         event = AuditEvent.objects.with_id(self.kwargs["pk"]).first()
         if event is None or not roles.sees(self.request.user, event.cluster, event.namespace):
             raise Http404
-        revisions = redecide.revisions_of(event)
+        whole = roles.sees(self.request.user, event.cluster, "")
+        explanation = explain(event, whole=whole)
         return super().get_context_data(
             **kwargs,
             event=event,
@@ -71,55 +70,35 @@ class WhyView(PortalPage):
             judged=_pretty_json(event.request.get("object")),
             judged_before=_pretty_json(event.request.get("oldObject")),
             milliseconds=f"{event.duration_us / 1000:.1f}",
-            deciding=origins.deciding(event, revisions),
-            since=origins.since(event, whole=roles.sees(self.request.user, event.cluster, "")),
-            **self._evaluated_again(event, revisions),
+            deciding=explanation.deciding,
+            since=explanation.since,
+            **self._evaluated_again(event, explanation),
         )
 
-    def _evaluated_again(
-        self, event: AuditEvent, revisions: list[PolicyRevision]
-    ) -> dict[str, Any]:
-        request = redecide.request_of(event)
-        if request is None:
+    def _evaluated_again(self, event: AuditEvent, explanation: Explanation) -> dict[str, Any]:
+        request, today = explanation.request, explanation.today
+        if request is None or today is None:
             return {}
-        rules = redecide.rules_then(event, revisions)
-        # Rules that do not lead to the recorded verdict are not those of then: better none.
-        if rules is not None and not redecide.agrees(event, request, rules):
-            rules = None
-        todays = redecide.rules_now(event)
-        decision_today = redecide.judge(request, todays)
-        ways_out = _suggestions(event, request, rules.policies if rules else todays)
         address = settings.GATEHOUSE_EXTERNAL_URL or self.request.build_absolute_uri("/")
+        all_copies = copies(event, request, explanation.rules, address)
         return {
-            "today": decision_today,
-            "today_differs": decision_today.allowed != event.allowed,
-            "is_of_then": rules is not None,
-            "suggestions": [
-                _suggested(request, way, redecide.judge(way.request, todays)) for way in ways_out
-            ],
+            "today": today,
+            "today_differs": today.allowed != event.allowed,
+            "is_of_then": explanation.rules is not None,
+            "suggestions": [_suggested(request, way_out) for way_out in explanation.ways_out],
             "is_searched": not event.allowed and event.operation in ("CREATE", "UPDATE"),
-            "copies": [
-                way for way in copies(event, request, rules, address) if len(way.text) <= LONGEST
-            ],
+            "copies": [each for each in all_copies if len(each.text) <= LONGEST],
         }
 
 
-def _suggestions(event: AuditEvent, request: AdmissionRequest, policies: Any) -> list[Suggestion]:
-    if event.allowed:
-        return []
-    names = PriorityClass.objects.filter(cluster__name=event.cluster).order_by("-value", "name")
-    # The search tries each class with each other change: a few of the highest are enough.
-    class_names = names.values_list("name", flat=True)[:20]
-    return suggest(request, policies, list(class_names))
-
-
-def _suggested(request: AdmissionRequest, found: Suggestion, today: Decision) -> dict[str, Any]:
+def _suggested(request: AdmissionRequest, way_out: WayOut) -> dict[str, Any]:
     """One suggestion for the page: its changes, the lines they make, a manifest to take along."""
+    found = way_out.suggestion
     object_before, object_after = request.object or {}, found.request.object or {}
     return {
         "changes": found.changes,
         "lines": object_diff.lines_between(object_before, object_after),
-        "today": today,
+        "today": way_out.today,
         "text": as_kubectl(dataclasses.replace(request, object=object_after)),
     }
 
