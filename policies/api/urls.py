@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from policies.api import access, views
+from policies.api.simulations import SimulationView
 
 router = SimpleRouter()
 router.register("clusters", views.ClusterView, basename="api-cluster")
@@ -19,4 +21,7 @@ router.register("revisions", views.RevisionView, basename="api-revision")
 router.register("rolechanges", access.RoleChangeView, basename="api-rolechange")
 router.register("charges", views.ChargeView, basename="api-charge")
 
-urlpatterns = router.urls
+urlpatterns = [
+    *router.urls,
+    path("simulations/", SimulationView.as_view(), name="api-simulation"),
+]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.decorators import action
+from rest_framework.response import Response
 
-from policies import filters, roles, services
-from policies.api import deletion, preconditions, serializers
+from policies import filters, roles, services, snapshot
+from policies.api import deletion, effective, export, preconditions, serializers
 from policies.api.access import OF_CLUSTERS, OF_NAMESPACES
 from policies.api.recorded_view import PolicyView, RecordedView
 from policies.models import (
@@ -29,9 +31,9 @@ from policies.rest import CREATE_NAMESPACE, is_on
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from django.http import HttpResponse
     from drf_spectacular.utils import OpenApiParameter
     from rest_framework.request import Request
-    from rest_framework.response import Response
 
     from policies.services import Saved
 
@@ -125,13 +127,21 @@ class ClusterView(RecordedView):
         )
 
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
-        """Add the confirmation of a deletion."""
+        """Add the confirmation of a deletion, and what an export contains."""
+        if action == "export":
+            return export.PARAMETERS
         parameters = super().parameters_of(action)
         return (*parameters, deletion.CONFIRM) if action == "destroy" else parameters
 
     def remove(self, instance: Any, reason: str) -> None:
         """Delete the cluster and all it has."""
         services.delete_cluster(cluster=instance, user=self.author(), reason=reason)
+
+    @extend_schema(responses={(200, "application/yaml"): OpenApiTypes.STR})
+    @action(detail=True, methods=["get"])
+    def export(self, request: Request, **_names: Any) -> HttpResponse:
+        """The cluster's policies as YAML, without what the caller may not see."""
+        return export.answer(request, self.get_object())
 
 
 class NamespaceView(RecordedView):
@@ -160,6 +170,17 @@ class NamespaceView(RecordedView):
     def remove(self, instance: Any, reason: str) -> None:
         """Delete the namespace and its policies."""
         services.delete_namespace(namespace=instance, user=self.author(), reason=reason)
+
+    @extend_schema(responses=effective.EffectivePoliciesSerializer)
+    @action(detail=True, methods=["get"])
+    def effective(self, _request: Request, **_names: Any) -> Response:
+        """The policies that decide in this namespace, in their order of evaluation."""
+        namespace = self.get_object()
+        return Response(effective.render(snapshot.load(namespace.owner.name, namespace.name)))
+
+    def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
+        """Reading the policies in effect has none."""
+        return () if action == "effective" else super().parameters_of(action)
 
 
 class PriorityClassView(RecordedView):

@@ -24,6 +24,7 @@ from policies.services.manifests import (
     require_namespace,
     restore_revision,
     take_over,
+    unknown_namespace,
 )
 from policies.services.observed import Uncounted, not_native, note_counted, note_native, uncounted
 from policies.services.policies import delete_policy, save_policy
@@ -82,4 +83,5 @@ __all__ = [
     "take_over",
     "unbind_role",
     "uncounted",
+    "unknown_namespace",
 ]

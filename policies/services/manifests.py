@@ -139,14 +139,19 @@ def require_namespace(*, cluster: Cluster, name: str, known: Collection[str] = (
     """
     namespace: Namespace | None = Namespace.objects.filter(cluster=cluster, name=name).first()
     if namespace is None:
-        near_names = difflib.get_close_matches(name, known, n=1)
-        guess = f"did you mean {near_names[0]}? else" if near_names else "correct its name, or"
-        message = f'there is no namespace "{name}" in {cluster.name}: {guess} have it created'
-        unknown_namespace = PlacedError(
-            message, code="unknown_namespace", path="metadata.namespace", place=("", None, "")
-        )
-        raise as_validation_error([unknown_namespace])
+        raise unknown_namespace(cluster=cluster, name=name, known=known, path="metadata.namespace")
     return namespace
+
+
+def unknown_namespace(
+    *, cluster: Cluster, name: str, known: Collection[str], path: str
+) -> ValidationError:
+    """The error of a name that no namespace has, at ``path`` of the body."""
+    near_names = difflib.get_close_matches(name, known, n=1)
+    guess = f"did you mean {near_names[0]}? else" if near_names else "correct its name, or"
+    message = f'there is no namespace "{name}" in {cluster.name}: {guess} have it created'
+    error = PlacedError(message, code="unknown_namespace", path=path, place=("", None, ""))
+    return as_validation_error([error])
 
 
 def ensure_namespace(*, cluster: Cluster, name: str, user: str) -> Namespace:
