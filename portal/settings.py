@@ -295,6 +295,12 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {
+        "CoreVersionEnum": ["v1"],
+        "ReviewPhaseEnum": ["mutate", "validate"],
+        "ScopeEnum": "engine.resource_quota.ALLOWED_NAMES",
+    },
 }
 
 # Browsers: only our own files, no inline script or style, HTTPS unless the address is plain HTTP

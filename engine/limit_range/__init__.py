@@ -12,10 +12,11 @@ from engine.limit_range.manifest import (
     default_item,
     encode_limit_range,
 )
-from engine.limit_range.validation import validate_limit_range
+from engine.limit_range.validation import ITEM_TYPES, validate_limit_range
 
 __all__ = [
     "ANNOTATION",
+    "ITEM_TYPES",
     "CompiledRanges",
     "acts_on",
     "check",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from engine.policy import LimitRange, LimitRangeItem
 
-_ITEM_TYPES = frozenset({CONTAINER, POD, CLAIM})
+ITEM_TYPES = frozenset({CONTAINER, POD, CLAIM})
 _RATIO_ONE = Quantity.from_int(1)
 _NO_STORAGE = "either minimum or maximum storage value is required, but neither was provided"
 
@@ -57,7 +57,7 @@ def validate_limit_range(
 
 def _type_errors(item_type: str, seen_types: set[str], path: FieldPath) -> list[FieldError]:
     texts = qualified_name_errors(item_type)
-    if not texts and "/" not in item_type and item_type not in _ITEM_TYPES:
+    if not texts and "/" not in item_type and item_type not in ITEM_TYPES:
         texts = ["must be a standard limit type or fully qualified"]
     errors = [FieldError(ErrorType.INVALID, str(path), item_type, text) for text in texts]
     if item_type in seen_types:

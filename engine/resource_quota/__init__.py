@@ -38,6 +38,7 @@ from engine.resource_quota.match import (
     match_quota,
 )
 from engine.resource_quota.scopes import (
+    ALLOWED_NAMES,
     ScopeError,
     matching_scopes,
     scope_requirements,
@@ -52,6 +53,7 @@ from engine.resource_quota.validation import (
 )
 
 __all__ = [
+    "ALLOWED_NAMES",
     "Assessment",
     "Demand",
     "Match",

@@ -11,6 +11,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 
 from policies import roles
 from policies.models import Cluster, RoleChange
+from policies.openapi import Answered
 from policies.rest import KnownParameters
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def place_of(instance: Any) -> tuple[str, str]:
     return getattr(owner, "name", owner), getattr(instance, "namespace_name", "")
 
 
-class RoleChangeSerializer(serializers.ModelSerializer[RoleChange]):
+class RoleChangeSerializer(Answered, serializers.ModelSerializer[RoleChange]):
     """One role granted or revoked."""
 
     class Meta:

@@ -46,6 +46,11 @@ class ApiPagination(LimitOffsetPagination):
     default_limit = 50
     max_limit = 500
 
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """The schema of a page, for OpenAPI; every page has all its members."""
+        page: dict[str, Any] = super().get_paginated_response_schema(schema)
+        return {**page, "required": sorted(page["properties"])}
+
 
 class PolicyView(
     KnownParameters, ByRole, mixins.ListModelMixin, mixins.RetrieveModelMixin, ViewSet

@@ -12,6 +12,7 @@ from rest_framework import serializers
 
 from engine.policy import ENFORCEMENT_ANNOTATION, Enforcement
 from policies import roles
+from policies.api.components import AMOUNTS, LimitedResourcesField, Manifest
 from policies.models import (
     Charge,
     Cluster,
@@ -23,6 +24,7 @@ from policies.models import (
     ResourceQuota,
     WebhookCredential,
 )
+from policies.openapi import OBJECT, TEXT_MAP, Answered, DescribedField
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +34,10 @@ if TYPE_CHECKING:
     from policies.lints import Lint
 
 
-class WarningSerializer(serializers.Serializer[Any]):
+_ID_HELP = "null only where ?dryRun=All shows a new object"
+
+
+class WarningSerializer(Answered, serializers.Serializer[Any]):
     """A hint about one policy of the namespace."""
 
     code = serializers.CharField()
@@ -42,27 +47,31 @@ class WarningSerializer(serializers.Serializer[Any]):
     message = serializers.CharField()
 
 
-class MetadataSerializer(serializers.Serializer[Any]):
-    """``metadata`` of an object that lives in a namespace."""
-
-    name = serializers.CharField(max_length=253)
-    namespace = serializers.CharField(max_length=63, required=False)
-    labels = serializers.DictField(required=False)
-    annotations = serializers.DictField(required=False)
+@extend_schema_field(TEXT_MAP)
+class TextMapField(serializers.DictField):
+    """Labels or annotations."""
 
 
-class WideMetadataSerializer(serializers.Serializer[Any]):
+class WideMetadataSerializer(Answered, serializers.Serializer[Any]):
     """``metadata`` of an object of a whole cluster."""
 
+    optional_in_answers = ("labels", "annotations")
+
     name = serializers.CharField(max_length=253)
-    labels = serializers.DictField(required=False)
-    annotations = serializers.DictField(required=False)
+    labels = TextMapField(required=False)
+    annotations = TextMapField(required=False)
 
 
-class _RecordedSerializer(serializers.Serializer[Any]):
+class MetadataSerializer(WideMetadataSerializer):
+    """``metadata`` of an object that lives in a namespace."""
+
+    namespace = serializers.CharField(max_length=63, required=False)
+
+
+class _RecordedSerializer(Answered, serializers.Serializer[Any]):
     """The fields beside the object itself."""
 
-    id = serializers.IntegerField(read_only=True)
+    id = serializers.IntegerField(read_only=True, allow_null=True, help_text=_ID_HELP)
     uid = serializers.UUIDField(read_only=True)
     revision = serializers.IntegerField(
         required=False,
@@ -76,25 +85,18 @@ class _RecordedSerializer(serializers.Serializer[Any]):
     updated = serializers.DateTimeField(read_only=True)
 
 
-class PolicySerializer(_RecordedSerializer):
+class PolicySerializer(Manifest, _RecordedSerializer):
     """A policy as a manifest, with its cluster, enforcement and revision."""
 
+    required_in_bodies = ("cluster",)
+
     cluster = serializers.CharField(max_length=63, required=False)
-    api_version = serializers.CharField(read_only=True)
-    kind = serializers.CharField(read_only=True)
     metadata = MetadataSerializer()
     spec = serializers.JSONField()
     enforcement = serializers.ChoiceField(
         choices=[mode.value for mode in Enforcement], required=False
     )
-    status = serializers.JSONField(read_only=True)
-    warnings = WarningSerializer(many=True, read_only=True)
-
-    def get_fields(self) -> dict[str, Any]:
-        """Spell ``apiVersion`` as Kubernetes does."""
-        fields = super().get_fields()
-        fields["apiVersion"] = fields.pop("api_version")
-        return fields
+    warnings = DescribedField(WarningSerializer(many=True), read_only=True)
 
     def to_representation(self, instance: PolicyObject) -> dict[str, Any]:
         """Show the manifest, and the fields beside it."""
@@ -112,6 +114,33 @@ class PolicySerializer(_RecordedSerializer):
         if isinstance(instance, ResourceQuota):
             policy_json["status"] = instance.status()
         return policy_json
+
+
+class LimitRangeSerializer(PolicySerializer):
+    """Minimum, maximum and default amounts for the pods and claims of one namespace."""
+
+    kind_of_manifest = "LimitRange"
+
+
+class MetadataPolicySerializer(PolicySerializer):
+    """Rules over labels and annotations of the objects of one namespace."""
+
+    kind_of_manifest = "MetadataPolicy"
+
+
+class QuotaStatusSerializer(Answered, serializers.Serializer[Any]):
+    """What a quota limits, and how much of it is used, as far as it is counted yet."""
+
+    hard = DescribedField(AMOUNTS)
+    used = DescribedField(TEXT_MAP)
+
+
+class ResourceQuotaSerializer(PolicySerializer):
+    """Limits of one namespace, for all its objects or those that the scopes select."""
+
+    kind_of_manifest = "ResourceQuota"
+
+    status = DescribedField(QuotaStatusSerializer(), read_only=True)
 
 
 def show_lints(lints: tuple[Lint, ...]) -> Any:
@@ -147,8 +176,12 @@ class ClusterSerializer(_RecordedSerializer):
         return {**_recorded_fields(instance), **{name: getattr(instance, name) for name in names}}
 
 
-class NamespaceSerializer(_RecordedSerializer):
+class NamespaceSerializer(Manifest, _RecordedSerializer):
     """A namespace of a cluster."""
+
+    kind_of_manifest = "Namespace"
+    has_kind_in_answers = False
+    required_in_bodies = ("cluster",)
 
     cluster = serializers.CharField(max_length=63, required=False)
     metadata = WideMetadataSerializer()
@@ -164,8 +197,12 @@ class NamespaceSerializer(_RecordedSerializer):
         }
 
 
-class PriorityClassSerializer(_RecordedSerializer):
+class PriorityClassSerializer(Manifest, _RecordedSerializer):
     """A priority class of a cluster."""
+
+    kind_of_manifest = "PriorityClass"
+    required_in_bodies = ("cluster",)
+    optional_in_answers = ("globalDefault", "preemptionPolicy", "description")
 
     cluster = serializers.CharField(max_length=63, required=False)
     metadata = WideMetadataSerializer()
@@ -183,11 +220,11 @@ class PriorityClassSerializer(_RecordedSerializer):
         }
 
 
-class LimitedResourcesSerializer(serializers.Serializer[Any]):
+class LimitedResourcesSerializer(Answered, serializers.Serializer[Any]):
     """The limited resources of one cluster, in order."""
 
     cluster = serializers.CharField(read_only=True)
-    limitedResources = serializers.ListField(  # noqa: N815 - Kubernetes' own name
+    limitedResources = LimitedResourcesField(  # noqa: N815 - Kubernetes' own name
         child=serializers.JSONField()
     )
     reason = serializers.CharField(write_only=True, required=False, allow_blank=True)
@@ -209,9 +246,10 @@ class SeenClusterField(serializers.SlugRelatedField[Cluster]):
         return roles.visible(Cluster.objects.all(), self.context["request"].user, cluster="name")
 
 
-class CredentialSerializer(serializers.ModelSerializer[WebhookCredential]):
+class CredentialSerializer(Answered, serializers.ModelSerializer[WebhookCredential]):
     """A webhook credential; only the response that issues it shows its ``secret``."""
 
+    id = serializers.IntegerField(read_only=True, allow_null=True, help_text=_ID_HELP)
     cluster = SeenClusterField(slug_field="name", queryset=Cluster.objects.all())
     reason = serializers.CharField(write_only=True, required=False, allow_blank=True)
     secret = serializers.SerializerMethodField()
@@ -230,19 +268,24 @@ class CredentialSerializer(serializers.ModelSerializer[WebhookCredential]):
         return issued_secret
 
 
-class RevisionSerializer(serializers.ModelSerializer[PolicyRevision]):
+class RevisionSerializer(Answered, serializers.ModelSerializer[PolicyRevision]):
     """One recorded write."""
+
+    id = serializers.IntegerField(read_only=True, allow_null=True, help_text=_ID_HELP)
+    before = DescribedField(OBJECT, read_only=True, allow_null=True)
+    after = DescribedField(OBJECT, read_only=True, allow_null=True)
 
     class Meta:
         model = PolicyRevision
         fields = "__all__"
 
 
-class ChargeSerializer(serializers.ModelSerializer[Charge]):
+class ChargeSerializer(Answered, serializers.ModelSerializer[Charge]):
     """The charge of one object to one quota."""
 
     cluster = serializers.CharField(source="cluster.name", read_only=True)
     quota = serializers.CharField(source="quota.name", read_only=True, allow_null=True)
+    amounts = DescribedField(TEXT_MAP, read_only=True)
 
     class Meta:
         model = Charge

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 
 class _NamespacedView(RecordedView):
-    serializer_class = serializers.PolicySerializer
     names = OF_NAMESPACES
     model: ClassVar[Any]
 
@@ -78,6 +77,7 @@ class LimitRangeView(_NamespacedView):
     """Limit ranges."""
 
     model = LimitRange
+    serializer_class = serializers.LimitRangeSerializer
     manifest_kind = "LimitRange"
     queryset = LimitRange.objects.select_related("namespace__cluster").prefetch_related("rows")
     filterset_class = filters.LimitRangeFilter
@@ -87,6 +87,7 @@ class MetadataPolicyView(_NamespacedView):
     """Metadata policies."""
 
     model = MetadataPolicy
+    serializer_class = serializers.MetadataPolicySerializer
     manifest_kind = "MetadataPolicy"
     queryset = MetadataPolicy.objects.select_related("namespace__cluster").prefetch_related("rules")
     filterset_class = filters.MetadataPolicyFilter
@@ -96,6 +97,7 @@ class ResourceQuotaView(_NamespacedView):
     """Resource quotas; ``status`` is the ledger's and never written here."""
 
     model = ResourceQuota
+    serializer_class = serializers.ResourceQuotaSerializer
     manifest_kind = "ResourceQuota"
     queryset = ResourceQuota.objects.select_related("namespace__cluster").prefetch_related(
         "rows", "scope_rows"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Rules = Callable[[Mapping[str, Any]], Iterable[FieldError]]
 
-_NEW_AND_OLD_NAMES = (
+NEW_AND_OLD_NAMES = (
     ("defaultRequest", "defaultRequests"),
     ("maxLimitRequestRatio", "limitRequestRatio"),
     ("policyAction", "PolicyAction"),
@@ -99,7 +99,7 @@ def _old_and_new_names(value: Any) -> list[Finding]:
                     "give only one",
                     TWICE,
                 )
-                for new, old in _NEW_AND_OLD_NAMES
+                for new, old in NEW_AND_OLD_NAMES
                 if new in given_entry and old in given_entry
             ]
     return twice_named
