@@ -17,11 +17,20 @@ from rest_framework.serializers import BaseSerializer, ChoiceField, ModelSeriali
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.viewsets import GenericViewSet
 
+from admission.api.decision_parts import (
+    DecisionChargeSerializer,
+    PatchOperationSerializer,
+    PolicyRefSerializer,
+    StepSerializer,
+    ViolationSerializer,
+)
 from admission.models import AnswerKind, AuditEvent
 from admission.models.decision_id import is_decision_id
 from admission.record.filters import AuditEventFilter
 from engine.policy import Authority
+from engine.request import Phase
 from policies import roles
+from policies.openapi import OBJECT, TEXTS, Answered, DescribedField
 from policies.rest import KnownParameters
 
 if TYPE_CHECKING:
@@ -54,7 +63,7 @@ _SUMMARY_COLUMNS = [
 _SEARCH_COLUMNS = ["reasons", "policy_names"]
 
 
-class DecisionSummarySerializer(ModelSerializer[AuditEvent]):
+class DecisionSummarySerializer(Answered, ModelSerializer[AuditEvent]):
     """One line of the list."""
 
     authority = ChoiceField(
@@ -69,6 +78,8 @@ class DecisionSummarySerializer(ModelSerializer[AuditEvent]):
         help_text="What was answered; would-deny: it was let through, and warn or audit found it.",
     )
 
+    phase = ChoiceField([Phase.MUTATE.value, Phase.VALIDATE.value], read_only=True)
+
     class Meta:
         """The columns of a line."""
 
@@ -79,6 +90,18 @@ class DecisionSummarySerializer(ModelSerializer[AuditEvent]):
 
 class DecisionSerializer(DecisionSummarySerializer):
     """Everything on record about one decision."""
+
+    groups = DescribedField(TEXTS, read_only=True)
+    policies = DescribedField(PolicyRefSerializer(many=True), read_only=True)
+    violations = DescribedField(ViolationSerializer(many=True), read_only=True)
+    observed = DescribedField(ViolationSerializer(many=True), read_only=True)
+    trace = DescribedField(StepSerializer(many=True), read_only=True)
+    patch = DescribedField(PatchOperationSerializer(many=True), read_only=True)
+    warnings = DescribedField(TEXTS, read_only=True)
+    charges = DescribedField(DecisionChargeSerializer(many=True), read_only=True)
+    request = DescribedField(
+        OBJECT, read_only=True, help_text="The AdmissionRequest as it was judged, redacted."
+    )
 
     class Meta:
         """All but the columns that exist for the search."""
@@ -130,7 +153,7 @@ class DecisionPagination(BasePagination):
         link = {"type": "string", "nullable": True, "format": "uri"}
         return {
             "type": "object",
-            "required": ["results"],
+            "required": ["next", "previous", "results"],
             "properties": {
                 "next": link,
                 "previous": link,

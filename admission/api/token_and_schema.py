@@ -11,10 +11,12 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from knox.auth import TokenAuthentication
 from knox.views import LoginView
+from rest_framework import serializers
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.authtoken.serializers import AuthTokenSerializer
 from rest_framework.permissions import AllowAny, IsAuthenticated
 
+from policies.openapi import Answered
 from policies.rest import KnownParameters, TakesToken
 
 if TYPE_CHECKING:
@@ -22,6 +24,13 @@ if TYPE_CHECKING:
 
     from rest_framework.request import Request
     from rest_framework.response import Response
+
+
+class TokenSerializer(Answered, serializers.Serializer[Any]):
+    """A token and when it expires."""
+
+    token = serializers.CharField()
+    expiry = serializers.DateTimeField()
 
 
 class TokenView(KnownParameters, LoginView):  # type: ignore[misc]  # knox has no types
@@ -35,7 +44,7 @@ class TokenView(KnownParameters, LoginView):  # type: ignore[misc]  # knox has n
 
     @extend_schema(
         request=AuthTokenSerializer,
-        responses={200: OpenApiResponse(description="The token and when it expires.")},
+        responses={200: OpenApiResponse(TokenSerializer, description="A new token.")},
     )
     def post(self, request: Request, format: str | None = None) -> Response:  # noqa: A002 - knox's
         """Check name and password, then issue a token."""

@@ -1,0 +1,62 @@
+"""Serializers that describe parts of a decision on record: violations, steps, patch, charges.
+
+They are for the OpenAPI document alone: answers repeat the record's JSON as it was written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from engine.decision import Outcome, Reason
+from policies.openapi import TEXT_MAP, Answered, DescribedField
+
+
+class PolicyRefSerializer(Answered, serializers.Serializer[Any]):
+    """A policy at one revision."""
+
+    kind = serializers.CharField()
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+    revision = serializers.IntegerField()
+
+
+class ViolationSerializer(Answered, serializers.Serializer[Any]):
+    """One rule that the object breaks."""
+
+    reason = serializers.ChoiceField([reason.value for reason in Reason])
+    field = serializers.CharField(help_text="a path into the judged object")
+    message = serializers.CharField()
+    policy = PolicyRefSerializer(allow_null=True)
+    rule = serializers.IntegerField(allow_null=True, help_text="its place in the policy")
+    numbers = DescribedField(TEXT_MAP, help_text="the amounts that were compared, by role")
+
+
+class StepSerializer(Answered, serializers.Serializer[Any]):
+    """One policy (and rule) that was evaluated, and the result."""
+
+    name = serializers.CharField()
+    outcome = serializers.ChoiceField([outcome.value for outcome in Outcome])
+    policy = PolicyRefSerializer(allow_null=True)
+    rule = serializers.IntegerField(allow_null=True, help_text="its place in the policy")
+    detail = serializers.CharField()
+    numbers = DescribedField(TEXT_MAP)
+
+
+class PatchOperationSerializer(Answered, serializers.Serializer[Any]):
+    """One operation of a JSON Patch (RFC 6902)."""
+
+    optional_in_answers = ("value",)
+
+    op = serializers.ChoiceField(["add", "replace", "remove"])
+    path = serializers.CharField(help_text="a JSON pointer")
+    value = serializers.JSONField()
+
+
+class DecisionChargeSerializer(Answered, serializers.Serializer[Any]):
+    """What the object costs one quota: the growth of its use, and the whole use of the object."""
+
+    quota = PolicyRefSerializer()
+    delta = DescribedField(TEXT_MAP)
+    amounts = DescribedField(TEXT_MAP)
