@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -63,6 +64,19 @@ def test_every_decision_is_as_described(client: Client) -> None:
     details = [client.get(f"{LIST}{one['id']}/").json() for one in listed]
     for part in ("violations", "observed", "trace", "patch", "charges", "policies"):
         assert any(detail[part] for detail in details), part
+
+
+@pytest.mark.django_db
+def test_a_decision_that_was_cut_is_as_described(
+    client: Client, ask: Callable[..., Any], apply: Callable[..., None]
+) -> None:
+    apply(SEED_LIMITS, RULES)
+    many = [container(f"c{n}", requests={"cpu": "9"}) for n in range(1500)]
+    ask(review(new_pod("big", *many)), phase="mutate")
+    client.force_login(people.person("reader"))
+    [listed] = client.get(LIST).json()["results"]
+    detail = client.get(f"{LIST}{listed['id']}/").json()
+    assert "$cut" in json.dumps(detail["request"])
 
 
 @pytest.mark.django_db
