@@ -63,8 +63,9 @@ def require_match(request: Request, etag: str, **members: Any) -> None:
         if settings.GATEHOUSE_API_REQUIRE_IF_MATCH:
             raise RequiredError
         return
-    # RFC 9110: a weak ETag matches nothing here, and "*" matches any version.
-    accepted = parse_etags(given)
+    # A proxy that compresses an answer, as the portal itself does, makes its ETag weak (W/"3"). The
+    # version is the same: what is compared is not bytes. "*" matches any version.
+    accepted = [each.removeprefix("W/") for each in parse_etags(given)]
     if not accepted:
         message = f"must be ETags in double quotes, such as {etag}, or *"
         raise BadParameterError(HEADER, message, code="invalid_header")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django_filters.rest_framework import DjangoFilterBackend
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from knox.auth import TokenAuthentication
 from rest_framework import mixins, status
@@ -38,6 +39,12 @@ if TYPE_CHECKING:
     ViewSet = GenericViewSet[Any]
 else:
     ViewSet = GenericViewSet
+
+
+_PATCH_BODIES: Final = dict.fromkeys(
+    (MergePatchParser.media_type, ManifestParser.media_type), OpenApiTypes.OBJECT
+)
+"""Any part of an object: what a merge patch leaves is checked as a whole."""
 
 
 class ApiPagination(LimitOffsetPagination):
@@ -129,6 +136,7 @@ class RecordedView(PolicyView):
         """Replace an object; ``revision`` is the one that the change is based on."""
         return self._change(request, is_patch=False)
 
+    @extend_schema(request=_PATCH_BODIES)
     def partial_update(self, request: Request, **_names: Any) -> Response:
         """Change the fields that a JSON merge patch names."""
         return self._change(request, is_patch=True)
