@@ -1,10 +1,14 @@
-"""FilterSets (django-filter) of lists in REST and pages: by cluster, name, resource, time."""
+"""FilterSets (django-filter) of REST lists: by place, name, state, revision and time.
+
+A text takes its exact value and ``__in``, a name also ``__contains``, a number and a time ranges.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, Final
 
 import django_filters
+from django.db import models
 
 from engine.policy import Enforcement
 from policies.models import (
@@ -16,99 +20,146 @@ from policies.models import (
     PolicyRevision,
     PriorityClass,
     ResourceQuota,
+    RoleChange,
     WebhookCredential,
 )
 from policies.rest import MOMENTS
+from policies.selection import (
+    TRUE_OR_FALSE,
+    CharInFilter,
+    ChoiceInFilter,
+    ContainsFilter,
+    WholeNumberFilter,
+)
+
+_TEXT: Final = ["exact", "in"]
+_NUMBER: Final = ["gte", "lte"]
+_TIME: Final = ["gte", "gt", "lte", "lt"]
+_RECORDED: Final = {"created": _TIME, "updated": _TIME, "revision": _NUMBER}
+_ENFORCEMENTS: Final = [(mode.value, mode.value) for mode in Enforcement]
+_LARGEST: Final = 2**63 - 1
 
 
-class ClusterFilter(django_filters.FilterSet):
-    """Clusters by name."""
+class _ListOptions:
+    """``Meta`` of all: how django-filter reads times and numbers."""
 
+    filter_overrides: ClassVar[dict[type[models.Field[Any, Any]], dict[str, Any]]] = {
+        models.DateTimeField: {
+            "filter_class": django_filters.IsoDateTimeFilter,
+            "extra": lambda _field: {"validators": MOMENTS},
+        },
+        models.PositiveBigIntegerField: {
+            "filter_class": WholeNumberFilter,
+            "extra": lambda _field: {"min_value": 0, "max_value": _LARGEST},
+        },
+    }
+
+
+class _NameFilter(django_filters.FilterSet):
     name = django_filters.CharFilter(lookup_expr="icontains")
+    name__exact = django_filters.CharFilter(field_name="name")
+    name__in = CharInFilter(field_name="name")
+    name__contains = ContainsFilter(field_name="name")
 
-    class Meta:
+
+class ClusterFilter(_NameFilter):
+    """Clusters by name, revision and time."""
+
+    class Meta(_ListOptions):
         model = Cluster
-        fields: ClassVar = ["name"]
+        fields: ClassVar = _RECORDED
 
 
-class _ClusterObjectFilter(django_filters.FilterSet):
+class _OfClusterFilter(django_filters.FilterSet):
     cluster = django_filters.CharFilter(field_name="cluster__name", label="Cluster")
-    name = django_filters.CharFilter(lookup_expr="icontains")
+    cluster__in = CharInFilter(field_name="cluster__name", label="Cluster, one of")
 
 
-class NamespaceFilter(_ClusterObjectFilter):
-    """Namespaces by cluster, name and phase."""
+class NamespaceFilter(_OfClusterFilter, _NameFilter):
+    """Namespaces by cluster, name, phase, revision and time."""
 
-    class Meta:
+    phase__in = ChoiceInFilter(field_name="phase", choices=Namespace.Phase.choices)
+
+    class Meta(_ListOptions):
         model = Namespace
-        fields: ClassVar = ["cluster", "name", "phase"]
+        fields: ClassVar = {"phase": ["exact"], **_RECORDED}
 
 
-class PriorityClassFilter(_ClusterObjectFilter):
-    """Priority classes by cluster and name."""
+class PriorityClassFilter(_OfClusterFilter, _NameFilter):
+    """Priority classes by cluster, name, default, revision and time."""
 
-    class Meta:
+    global_default = django_filters.TypedChoiceFilter(**TRUE_OR_FALSE)
+
+    class Meta(_ListOptions):
         model = PriorityClass
-        fields: ClassVar = ["cluster", "name", "global_default"]
+        fields: ClassVar = _RECORDED
 
 
-class _PolicyFilter(django_filters.FilterSet):
+class _PolicyFilter(_NameFilter):
     cluster = django_filters.CharFilter(field_name="namespace__cluster__name", label="Cluster")
+    cluster__in = CharInFilter(field_name="namespace__cluster__name", label="Cluster, one of")
     namespace = django_filters.CharFilter(field_name="namespace__name", label="Namespace")
-    name = django_filters.CharFilter(lookup_expr="icontains")
-    enforcement = django_filters.ChoiceFilter(
-        choices=[(mode.value, mode.value) for mode in Enforcement]
-    )
+    namespace__in = CharInFilter(field_name="namespace__name", label="Namespace, one of")
+    enforcement = django_filters.ChoiceFilter(choices=_ENFORCEMENTS)
+    enforcement__in = ChoiceInFilter(field_name="enforcement", choices=_ENFORCEMENTS)
 
 
 class _ResourceFilter(_PolicyFilter):
     resource = django_filters.CharFilter(
         field_name="rows__resource", distinct=True, label="Resource"
     )
+    resource__in = CharInFilter(
+        field_name="rows__resource", distinct=True, label="Resource, one of"
+    )
 
 
 class LimitRangeFilter(_ResourceFilter):
-    """Limit ranges by place, name, enforcement and the resources they name."""
+    """Limit ranges by place, name, enforcement, the resources they name, revision and time."""
 
-    class Meta:
+    class Meta(_ListOptions):
         model = LimitRange
-        fields: ClassVar = ["cluster", "namespace", "name", "enforcement", "resource"]
+        fields: ClassVar = _RECORDED
 
 
 class MetadataPolicyFilter(_PolicyFilter):
-    """Metadata policies by place, name, enforcement and whether they reject."""
+    """Metadata policies by place, name, enforcement, whether they reject, revision and time."""
 
-    reject = django_filters.BooleanFilter(field_name="rules__reject", distinct=True, label="Reject")
+    reject = django_filters.TypedChoiceFilter(
+        field_name="rules__reject", distinct=True, label="Reject", **TRUE_OR_FALSE
+    )
 
-    class Meta:
+    class Meta(_ListOptions):
         model = MetadataPolicy
-        fields: ClassVar = ["cluster", "namespace", "name", "enforcement", "reject"]
+        fields: ClassVar = _RECORDED
 
 
 class ResourceQuotaFilter(_ResourceFilter):
-    """Quotas by place, name, enforcement and the resources they limit."""
+    """Quotas by place, name, enforcement, the resources they limit, revision and time."""
 
-    class Meta:
+    class Meta(_ListOptions):
         model = ResourceQuota
-        fields: ClassVar = ["cluster", "namespace", "name", "enforcement", "resource"]
+        fields: ClassVar = _RECORDED
 
 
-class CredentialFilter(django_filters.FilterSet):
-    """Credentials by cluster, and whether they are revoked."""
+class CredentialFilter(_OfClusterFilter):
+    """Credentials by cluster, label, time, and whether they are revoked."""
 
-    cluster = django_filters.CharFilter(field_name="cluster__name", label="Cluster")
-    revoked = django_filters.BooleanFilter(
-        field_name="revoked", lookup_expr="isnull", exclude=True, label="Revoked"
+    label__contains = ContainsFilter(field_name="label")
+    revoked = django_filters.TypedChoiceFilter(
+        field_name="revoked", lookup_expr="isnull", exclude=True, label="Revoked", **TRUE_OR_FALSE
     )
 
-    class Meta:
+    class Meta(_ListOptions):
         model = WebhookCredential
-        fields: ClassVar = ["cluster", "revoked"]
+        fields: ClassVar = {"label": _TEXT, "created": _TIME}
 
 
 class PolicyRevisionFilter(django_filters.FilterSet):
-    """Revisions by object, user and time."""
+    """Revisions by object, user, number and time; ``name`` is the whole name."""
 
+    name__exact = django_filters.CharFilter(field_name="name")
+    name__contains = ContainsFilter(field_name="name")
+    action__in = ChoiceInFilter(field_name="action", choices=PolicyRevision.Action.choices)
     since = django_filters.IsoDateTimeFilter(
         field_name="created", lookup_expr="gte", label="Since", validators=MOMENTS
     )
@@ -116,17 +167,43 @@ class PolicyRevisionFilter(django_filters.FilterSet):
         field_name="created", lookup_expr="lt", label="Until", validators=MOMENTS
     )
 
-    class Meta:
+    class Meta(_ListOptions):
         model = PolicyRevision
-        fields: ClassVar = ["cluster", "namespace", "kind", "name", "uid", "action", "user"]
+        fields: ClassVar = {
+            **dict.fromkeys(("cluster", "namespace", "kind", "name", "uid", "user"), _TEXT),
+            "action": ["exact"],
+            "number": _NUMBER,
+            "cluster_revision": _NUMBER,
+            "created": _TIME,
+        }
 
 
-class ChargeFilter(django_filters.FilterSet):
-    """Charges by place, quota, object and state."""
+class RoleChangeFilter(django_filters.FilterSet):
+    """Role changes by subject, role, scope, author and time."""
 
-    cluster = django_filters.CharFilter(field_name="cluster__name", label="Cluster")
+    action__in = ChoiceInFilter(field_name="action", choices=RoleChange.Action.choices)
+
+    class Meta(_ListOptions):
+        model = RoleChange
+        fields: ClassVar = {
+            **dict.fromkeys(("subject", "role", "cluster", "namespace", "actor"), _TEXT),
+            "action": ["exact"],
+            "created": _TIME,
+        }
+
+
+class ChargeFilter(_OfClusterFilter):
+    """Charges by place, quota, object, state and time."""
+
     quota = django_filters.CharFilter(field_name="quota__name", label="Quota")
+    quota__in = CharInFilter(field_name="quota__name", label="Quota, one of")
+    state__in = ChoiceInFilter(field_name="state", choices=Charge.State.choices)
 
-    class Meta:
+    class Meta(_ListOptions):
         model = Charge
-        fields: ClassVar = ["cluster", "namespace", "quota", "resource", "object_uid", "state"]
+        fields: ClassVar = {
+            **dict.fromkeys(("namespace", "resource", "object_uid", "object_name"), _TEXT),
+            "state": ["exact"],
+            "created": _TIME,
+            "updated": _TIME,
+        }

@@ -53,11 +53,15 @@ class BadParameterError(APIException):
 
 def unknown_parameter(name: str, known: Collection[str]) -> BadParameterError:
     """The error of a parameter that an operation does not know."""
-    near_parameters = difflib.get_close_matches(name, known, n=1)
-    meant_parameter = f"did you mean {near_parameters[0]}? " if near_parameters else ""
-    known_parameters = ", ".join(sorted(known)) or "none"
-    message = f'unknown parameter "{name}"; {meant_parameter}known: {known_parameters}'
+    message = f'unknown parameter "{name}"; {known_names(name, known)}'
     return BadParameterError(name, message, code="unknown_parameter")
+
+
+def known_names(given: str, known: Collection[str]) -> str:
+    """The end of an error about a name: the nearest known one, and all of them."""
+    near_names = difflib.get_close_matches(given, known, n=1)
+    meant_name = f"did you mean {near_names[0]}? " if near_names else ""
+    return f"{meant_name}known: {', '.join(sorted(known)) or 'none'}"
 
 
 def is_on(request: Request, parameter: OpenApiParameter) -> bool:
@@ -72,7 +76,8 @@ def is_on(request: Request, parameter: OpenApiParameter) -> bool:
 class KnownParameters:
     """Part of an API view: refuses parameters that its operation does not know.
 
-    Lists know their filters and pages; ``parameters_of`` returns the other parameters of an action.
+    Lists know the parameters of their filter backends and pages; ``parameters_of`` returns the
+    other parameters of an action.
     """
 
     request: Any
@@ -97,9 +102,12 @@ class KnownParameters:
             paginator = getattr(self, "paginator", None)
             page_parameters = paginator.get_schema_operation_parameters(self) if paginator else ()
             known_parameters |= {parameter["name"] for parameter in page_parameters}
-        for name in request.query_params:
+            known_parameters |= _parameters_of_backends(self)
+        for name, given_values in request.query_params.lists():
             if name not in known_parameters:
                 raise unknown_parameter(name, known_parameters)
+            if len(given_values) > 1:
+                raise BadParameterError(name, "is given twice", code="repeated_parameter")
         given_dry_run = request.query_params.get(DRY_RUN.name)
         if given_dry_run not in (None, "All"):
             message = f'Unsupported value: "{given_dry_run}": supported values: "All"'
@@ -121,6 +129,17 @@ class KnownParameters:
             if self.is_dry_run:
                 # Without an exception: the response is rendered already.
                 transaction.set_rollback(True)
+
+
+def _parameters_of_backends(view: Any) -> set[str]:
+    """The parameters of filter backends that describe their own."""
+    backends = [backend() for backend in getattr(view, "filter_backends", ())]
+    return {
+        parameter["name"]
+        for backend in backends
+        if hasattr(backend, "get_schema_operation_parameters")
+        for parameter in backend.get_schema_operation_parameters(view)
+    }
 
 
 _READ_ERRORS: Final = {

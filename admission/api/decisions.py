@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from django_filters.rest_framework import DjangoFilterBackend
 from knox.auth import TokenAuthentication
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.exceptions import NotFound
@@ -26,12 +25,14 @@ from admission.api.decision_parts import (
 )
 from admission.models import AnswerKind, AuditEvent
 from admission.models.decision_id import is_decision_id
-from admission.record.filters import AuditEventFilter
+from admission.record.filters import DecisionFilter
 from engine.policy import Authority
 from engine.request import Phase
 from policies import roles
+from policies.members import PicksMembers
 from policies.openapi import OBJECT, TEXTS, Answered, DescribedField
 from policies.rest import KnownParameters
+from policies.selection import FilterBackend
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -188,15 +189,15 @@ def _parameter(name: str, kind: str, description: str) -> dict[str, Any]:
 
 
 class DecisionViewSet(
-    KnownParameters, ListModelMixin, RetrieveModelMixin, GenericViewSet[AuditEvent]
+    PicksMembers, KnownParameters, ListModelMixin, RetrieveModelMixin, GenericViewSet[AuditEvent]
 ):
     """Decisions on record, newest first."""
 
     authentication_classes = [TokenAuthentication, SessionAuthentication]
     permission_classes = [IsAuthenticated]
     queryset = AuditEvent.objects.all()
-    filter_backends = [DjangoFilterBackend]
-    filterset_class = AuditEventFilter
+    filter_backends = [FilterBackend]
+    filterset_class = DecisionFilter
     pagination_class = DecisionPagination
     lookup_value_regex = "[0-9a-z]{16}"
 

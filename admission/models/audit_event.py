@@ -9,6 +9,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, Final, Never, Self
 
 from django.db import connections, models
@@ -82,11 +84,11 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     def with_outcome(self, outcome: str) -> Self:
         """Only decisions of this kind; the four kinds have no row in common."""
-        if outcome == AnswerKind.DENIED:
-            return self.denied()
-        if outcome == AnswerKind.WOULD_DENY:
-            return self.allowed().exclude(reasons="")
-        return self.filter(verdict=outcome, reasons="")
+        return self.with_outcomes((outcome,))
+
+    def with_outcomes(self, outcomes: Iterable[str]) -> Self:
+        """Only decisions of one of these kinds."""
+        return self.filter(reduce(or_, map(_has_outcome, outcomes)))
 
     def for_cluster(self, cluster: str) -> Self:
         """Only reviews of this cluster."""
@@ -250,6 +252,14 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     delete.alters_data = True  # type: ignore[attr-defined]  # a mark that templates read
     update.alters_data = True  # type: ignore[attr-defined]  # a mark that templates read
+
+
+def _has_outcome(outcome: str) -> models.Q:
+    if outcome == AnswerKind.DENIED:
+        return models.Q(verdict=Verdict.DENIED)
+    if outcome == AnswerKind.WOULD_DENY:
+        return ~models.Q(verdict=Verdict.DENIED) & ~models.Q(reasons="")
+    return models.Q(verdict=outcome, reasons="")
 
 
 def _record_page(events: list[AuditEvent], *, newer: bool, older: bool) -> RecordPage:

@@ -1,4 +1,4 @@
-"""AuditEventFilter (django-filter) and its choices: form fields and parameters over the record."""
+"""AuditEventFilter (django-filter) of pages and its choices; DecisionFilter of REST adds lists."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.db.models.functions import Cast
 
 from admission.models import AnswerKind, AuditEvent, AuditEventQuerySet
 from policies.rest import MOMENTS
+from policies.selection import CharInFilter, ChoiceInFilter
 
 if TYPE_CHECKING:
     from typing import Any
@@ -124,3 +125,23 @@ class AuditEventFilter(django_filters.FilterSet):
     def within(self, queryset: AuditEventQuerySet, _name: str, value: Any) -> AuditEventQuerySet:
         """Events of this long until now."""
         return queryset.filter(created__gte=datetime.now(UTC) - LENGTHS[value])
+
+
+class DecisionFilter(AuditEventFilter):
+    """The same, and one of several clusters, namespaces, kinds or outcomes.
+
+    A search reads the record by stretches of days: other lookups would read all of it.
+    """
+
+    cluster__in = CharInFilter(field_name="cluster", label="Cluster, one of")
+    namespace__in = CharInFilter(field_name="namespace", label="Namespace, one of")
+    kind__in = CharInFilter(field_name="kind", label="Kind, one of")
+    verdict__in = ChoiceInFilter(
+        label="Verdict, one of", choices=AnswerKind.choices, method="with_any_verdict"
+    )
+
+    def with_any_verdict(
+        self, queryset: AuditEventQuerySet, _name: str, value: Any
+    ) -> AuditEventQuerySet:
+        """Events of one of these outcomes."""
+        return queryset.with_outcomes(value)

@@ -10,9 +10,12 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 
 from policies import roles
+from policies.filters import RoleChangeFilter
+from policies.members import PicksMembers
 from policies.models import Cluster, RoleChange
 from policies.openapi import Answered
 from policies.rest import KnownParameters
+from policies.selection import FilterBackend, StableOrdering
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -104,11 +107,16 @@ class RoleChangeSerializer(Answered, serializers.ModelSerializer[RoleChange]):
         fields = ["id", "created", "action", "subject", "role", "cluster", "namespace", "actor"]
 
 
-class RoleChangeView(KnownParameters, mixins.ListModelMixin, viewsets.GenericViewSet[RoleChange]):
+class RoleChangeView(
+    PicksMembers, KnownParameters, mixins.ListModelMixin, viewsets.GenericViewSet[RoleChange]
+):
     """The roles granted and revoked, newest first; for users who see the whole fleet."""
 
     queryset = RoleChange.objects.all()
     serializer_class = RoleChangeSerializer
+    filter_backends = [FilterBackend, StableOrdering]
+    filterset_class = RoleChangeFilter
+    ordering_fields = ("subject", "created")
 
     def get_queryset(self) -> QuerySet[RoleChange]:
         """Everything, or nothing."""

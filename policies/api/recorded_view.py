@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from knox.auth import TokenAuthentication
@@ -26,7 +25,9 @@ from policies.api.bodies import (
     check_body,
     merge_patch,
 )
+from policies.members import PicksMembers
 from policies.rest import DRY_RUN, KnownParameters
+from policies.selection import FilterBackend, LabelSelectorFilter, StableOrdering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,14 +61,15 @@ class ApiPagination(LimitOffsetPagination):
 
 
 class PolicyView(
-    KnownParameters, ByRole, mixins.ListModelMixin, mixins.RetrieveModelMixin, ViewSet
+    PicksMembers, KnownParameters, ByRole, mixins.ListModelMixin, mixins.RetrieveModelMixin, ViewSet
 ):
     """Authentication, permissions, parsing and errors of all views."""
 
     authentication_classes = [TokenAuthentication, SessionAuthentication]
     permission_classes = [WritesByRole]
     parser_classes = [ManifestParser]
-    filter_backends = [DjangoFilterBackend]
+    filter_backends = [FilterBackend, StableOrdering, LabelSelectorFilter]
+    ordering_fields: Sequence[str] = ("name", "created", "updated", "revision")
     pagination_class = ApiPagination
 
     manifest_kind = ""
@@ -79,7 +81,8 @@ class PolicyView(
 
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
         """Every write accepts ``dryRun``."""
-        return () if action in ("", "list", "retrieve") else (DRY_RUN,)
+        read_parameters = super().parameters_of(action)
+        return read_parameters if action in ("", "list", "retrieve") else (DRY_RUN,)
 
     def author(self) -> str:
         """The name of the user."""

@@ -220,6 +220,7 @@ class LimitedResourcesView(PolicyView):
     names: ClassVar = {"cluster": "name"}
     written_model = LimitedResource
     filterset_class = filters.ClusterFilter
+    ordering_fields = ("name",)
     lookup_field = "name"
 
     def update(self, request: Request, **_names: Any) -> Response:
@@ -254,6 +255,7 @@ class CredentialView(PolicyView):
     serializer_class = serializers.CredentialSerializer
     names: ClassVar = {**OF_CLUSTERS, "whole": True}
     filterset_class = filters.CredentialFilter
+    ordering_fields = ("label", "created")
 
     def create(self, request: Request) -> Response:
         """Issue a credential; only this response has its secret."""
@@ -282,6 +284,7 @@ class RevisionView(PolicyView):
     serializer_class = serializers.RevisionSerializer
     names: ClassVar = {"cluster": "cluster", "namespace": "namespace"}
     filterset_class = filters.PolicyRevisionFilter
+    ordering_fields = ("name", "created", "number")
 
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])
@@ -301,3 +304,4 @@ class ChargeView(PolicyView):
     serializer_class = serializers.ChargeSerializer
     names: ClassVar = {**OF_CLUSTERS, "namespace": "namespace"}
     filterset_class = filters.ChargeFilter
+    ordering_fields = ("object_name", "created", "updated")

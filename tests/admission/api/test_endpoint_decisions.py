@@ -75,6 +75,14 @@ def test_the_list_is_newest_first_and_short(reader: Client, record: list[str]) -
         ("policy=nothing", []),
         ("cluster=demo&namespace=ns&kind=Pod", ["dry", "small", "big"]),
         ("cluster=other", []),
+        ("cluster__in=other,demo&namespace__in=ns,x", ["dry", "small", "big"]),
+        ("cluster__in=other", []),
+        ("namespace__in=n", []),
+        ("kind__in=Deployment,Pod&dry_run=true", ["dry"]),
+        ("kind__in=Deployment", []),
+        ("verdict__in=denied,mutated", ["small", "big"]),
+        ("verdict__in=would-deny,allowed", ["dry"]),
+        ("verdict__in=denied&verdict=mutated", []),
         ("phase=mutate", ["small"]),
         ("since=2100-01-01T00:00:00Z", []),
         ("until=2100-01-01T00:00:00Z", ["dry", "small", "big"]),
@@ -87,9 +95,44 @@ def test_each_filter_narrows(
     assert [entry["name"] for entry in found] == names
 
 
-@pytest.mark.parametrize("query", ["verdict=maybe", "since=yesterday", "dry_run=perhaps"])
-def test_a_filter_that_means_nothing_is_an_error(reader: Client, query: str) -> None:
-    assert reader.get(f"{LIST}?{query}").status_code == 400
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("verdict=maybe", "invalid_choice"),
+        ("verdict__in=denied,maybe", "invalid_choice"),
+        ("since=yesterday", "invalid"),
+        ("dry_run=perhaps", "invalid_choice"),
+        ("cluster__in=", "empty_value"),
+        ("kind=", "empty_value"),
+        ("kind=Pod&kind=Node", "repeated_parameter"),
+        ("name__contains=a", "unknown_parameter"),
+        ("user__in=a", "unknown_parameter"),
+        ("ordering=created", "unknown_parameter"),
+        ("labelSelector=a", "unknown_parameter"),
+        ("fields=request", "unknown_field"),
+        ("fields=reasons", "unknown_field"),
+    ],
+)
+def test_a_query_that_means_nothing_is_an_error(reader: Client, query: str, code: str) -> None:
+    answer = reader.get(f"{LIST}?{query}")
+    assert answer.status_code == 400
+    [[error]] = answer.json()["errors"].values()
+    assert error["code"] == code
+
+
+def test_the_list_and_the_detail_answer_the_named_members_only(
+    reader: Client, record: list[str]
+) -> None:
+    page = reader.get(f"{LIST}?fields=name,verdict&limit=1").json()
+    assert page["results"] == [{"name": "dry", "verdict": "allowed"}]
+    assert "fields=name%2Cverdict" in page["next"]
+    path = f"{LIST}{record[0]}/"
+    detail = reader.get(f"{path}?fields=violations.reason,request.object.metadata.name").json()
+    violations = reader.get(path).json()["violations"]
+    assert detail == {
+        "violations": [{"reason": each["reason"]} for each in violations],
+        "request": {"object": {"metadata": {"name": "big"}}},
+    }
 
 
 def test_pages_follow_each_other(reader: Client, record: list[str]) -> None:
