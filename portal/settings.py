@@ -147,6 +147,8 @@ MIDDLEWARE = [
     "portal.middleware.ProbeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    # Below probes and static files, which are compressed already, and above all that reads content.
+    "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
     "portal.middleware.NoStoreMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
