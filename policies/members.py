@@ -81,10 +81,14 @@ def _require_known(path: str, field: Any, parent: str = "") -> None:
     readable_fields = {
         f"{parent}{name}": child for name, child in declared_fields.items() if not child.write_only
     }
+    undeclared = getattr(field, "undeclared_members", ())
+    if path in undeclared:
+        return
     name, _, rest = path.partition(".")
     if parent + name not in readable_fields:
         whole_path = parent + path
-        message = f'unknown field "{whole_path}"; {known_names(whole_path, readable_fields)}'
+        known = known_names(whole_path, [*readable_fields, *undeclared])
+        message = f'unknown field "{whole_path}"; {known}'
         raise BadParameterError(FIELDS.name, message, code="unknown_field")
     if rest:
         _require_known(rest, readable_fields[parent + name], f"{parent}{name}.")

@@ -43,7 +43,9 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def checked(self: Any, method: str, path: str, data: Any = "", *args: Any, **more: Any) -> Any:
         answer = send(self, method, path, data, *args, **more)
-        if path.startswith("/api/v1/") and getattr(answer, "status_code", 500) < 300:
+        # With ?fields= an answer lacks members on purpose.
+        is_whole = path.startswith("/api/v1/") and "fields=" not in path + str(more)
+        if is_whole and getattr(answer, "status_code", 500) < 300:
             check_exchange(method, path, data, answer)
         return answer
 

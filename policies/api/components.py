@@ -230,6 +230,11 @@ class Manifest(Answered):
     has_kind_in_answers: ClassVar = True
     """Whether answers have ``apiVersion`` and ``kind``, as bodies may."""
 
+    @property
+    def undeclared_members(self) -> tuple[str, ...]:
+        """Members of answers beside the serializer's fields, for ``?fields=``."""
+        return ("apiVersion", "kind") if self.has_kind_in_answers else ()
+
 
 class ManifestExtension(AnsweredExtension):  # type: ignore[no-untyped-call]  # no types
     """Describes the fields of a manifest by the shapes of its kind."""

@@ -205,8 +205,6 @@ class PriorityClassSerializer(Manifest, _RecordedSerializer):
     optional_in_answers = ("globalDefault", "preemptionPolicy", "description")
 
     cluster = serializers.CharField(max_length=63, required=False)
-    apiVersion = serializers.CharField(read_only=True)  # noqa: N815 - Kubernetes' own name
-    kind = serializers.CharField(read_only=True)
     metadata = WideMetadataSerializer()
     value = serializers.IntegerField()
     globalDefault = serializers.BooleanField(required=False)  # noqa: N815 - Kubernetes' own name
