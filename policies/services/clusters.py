@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
+from engine.resource_quota import encode_limited_resource
 from policies.models import (
     Charge,
     Cluster,
@@ -245,7 +246,8 @@ def _read_entries(cluster: Cluster, entries: Sequence[Any]) -> list[LimitedResou
             api_group=entry.api_group,
             resource=entry.resource,
             match_contains=list(entry.match_contains),
-            match_scopes=[dict(scope) for scope in entries[position].get("matchScopes") or []],
+            # As it was read and not as it was sent: null among values is an empty text.
+            match_scopes=encode_limited_resource(entry).get("matchScopes", []),
         )
         for position, entry in enumerate(read_limited_resources(entries))
     ]

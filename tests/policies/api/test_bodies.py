@@ -92,6 +92,16 @@ def test_limited_resources_refuse_what_they_do_not_know() -> None:
     assert list(errors) == ["limitedResources[0].matchContain"]
 
 
+def test_null_among_the_values_of_a_scope_is_an_empty_text() -> None:
+    factories.cluster()
+    scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["high", None]}
+    body = {"limitedResources": [{"resource": "pods", "matchScopes": [scope]}]}
+    answer = send("put", "limitedresources/prod/", body, code=200)
+    assert answer["limitedResources"][0]["matchScopes"][0]["values"] == ["high", ""]
+    selector = {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "Exists"}]}
+    send("post", "resourcequotas/", quota(hard={"pods": "1"}, scopeSelector=selector), code=201)
+
+
 @pytest.mark.parametrize(
     ("name", "said"), [("kind", "LimitRange"), ("apiVersion", "v2"), ("kind", 5)]
 )
