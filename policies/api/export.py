@@ -39,6 +39,8 @@ def answer(request: Request, cluster: Cluster) -> HttpResponse:
     namespaces = _known(request, _NAMESPACE.name, seen_names)
     if not namespaces and not roles.sees(request.user, cluster.name, ""):
         namespaces = seen_names
+        # Without any namespace the export would be that of the whole cluster.
+        kinds = kinds if seen_names else ()
     text = export_cluster(cluster, kinds=kinds, namespaces=namespaces)
     return HttpResponse(text, content_type="application/yaml")
 

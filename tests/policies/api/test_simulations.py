@@ -146,5 +146,9 @@ def test_export_has_what_the_reader_sees(reader: APIClient) -> None:
     client.force_authenticate(people.person("ed", "editor", cluster="prod", namespace="other"))
     assert b"team" not in client.get(address).content
     assert client.get(f"{address}?namespace=team").status_code == 400
+    nobody = APIClient()
+    nobody.force_authenticate(people.person("al", "editor", cluster="prod", namespace="none"))
+    answer = nobody.get(address)
+    assert (answer.status_code, b"kind: " in answer.content) == (200, False)
     for wrong in ("kind=Pod", "namespace=none", "nmespace=team"):
         assert reader.get(f"{address}?{wrong}").status_code == 400
