@@ -30,6 +30,8 @@ class FieldErrorSerializer(serializers.Serializer[Any]):
 
     code = serializers.CharField(help_text="stable, for programs")
     message = serializers.CharField(help_text="for people: the fault and the remedy")
+    line = serializers.IntegerField(required=False, help_text="in a text of documents, from 1")
+    column = serializers.IntegerField(required=False, help_text="in that line, from 1")
 
 
 class ProblemSerializer(serializers.Serializer[Any]):

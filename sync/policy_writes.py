@@ -15,6 +15,7 @@ from django.db import transaction
 
 from policies import services
 from policies.models import Cluster
+from policies.services.field_managers import FROM_CLUSTER
 from sync import alerts
 from sync.models import SyncedObject, SyncState
 
@@ -34,7 +35,7 @@ log = logging.getLogger(__name__)
 
 def user_of(cluster: Cluster) -> str:
     """The user in the history of policies that came from a cluster."""
-    return f"cluster:{cluster.name}"
+    return f"{FROM_CLUSTER}{cluster.name}"
 
 
 @contextmanager

@@ -38,17 +38,28 @@ _OWN_SHAPES: Final[dict[str, Shape]] = {"limitedResources": LIMITED_RESOURCES}
 
 
 class BodyError(APIException):
-    """A body with problems: 422, each with its code, message and hint under the field's path."""
+    """A body with problems: 422, each with its code, message and hint under the field's path.
+
+    ``within`` is the member of the body that has the documents with the problems.
+    """
 
     status_code = 422
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        errors_by_field: dict[str, list[dict[str, str]]] = {}
+    def __init__(self, problems: Iterable[Problem], *, within: str = "") -> None:
+        errors_by_field: dict[str, list[dict[str, Any]]] = {}
         for found in problems:
             hint_in_brackets = f" ({found.hint})" if found.hint else ""
-            body_error = {"code": found.code, "message": f"{found.message}{hint_in_brackets}"}
-            errors_by_field.setdefault(found.field, []).append(body_error)
-        super().__init__({"errors": errors_by_field})
+            place = {"line": found.line, "column": found.column} if found.line else {}
+            message = f"{found.message}{hint_in_brackets}"
+            body_error = {"code": found.code, "message": message, **place}
+            field = found.field
+            if within:
+                document = within + found.source.removeprefix(within)
+                field = f"{document}.{field}" if field else document
+            errors_by_field.setdefault(field, []).append(body_error)
+        super().__init__()
+        # Set here, since the framework would turn the numbers of lines into texts.
+        self.detail: Any = {"errors": errors_by_field}
 
 
 def check_body(body: Any, *, kind: str, beside: Iterable[str]) -> None:

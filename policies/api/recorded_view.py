@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema
 from knox.auth import TokenAuthentication
 from rest_framework import mixins, status
 from rest_framework.authentication import SessionAuthentication
+from rest_framework.decorators import action
 from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
@@ -16,7 +17,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from engine.wire import loads
 from policies import services
-from policies.api import deletion, preconditions
+from policies.api import deletion, managers, preconditions
 from policies.api.access import ByRole, WritesByRole
 from policies.api.bodies import (
     ManifestParser,
@@ -173,8 +174,16 @@ class RecordedView(PolicyView):
             self.remove(fresh, request.query_params.get("reason", ""))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
+    @extend_schema(responses=managers.ObjectManagersSerializer)
+    @action(detail=True, methods=["get"])
+    def managers(self, _request: Request, **_names: Any) -> Response:
+        """The set of the object, and the manager of each of its fields."""
+        return Response(managers.render_managers(self.get_object()))
+
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
         """Add ``If-Match`` of changes, and the parameters of a deletion."""
+        if action == "managers":
+            return ()
         parameters = super().parameters_of(action)
         if action in ("update", "partial_update", "destroy"):
             parameters = (*parameters, preconditions.IF_MATCH)

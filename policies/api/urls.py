@@ -6,6 +6,7 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from policies.api import access, views
+from policies.api.apply import ApplyView
 from policies.api.simulations import SimulationView
 
 router = SimpleRouter()
@@ -23,5 +24,8 @@ router.register("charges", views.ChargeView, basename="api-charge")
 
 urlpatterns = [
     *router.urls,
+    path("apply/", ApplyView.as_view(), name="api-apply"),
+    # The same without the slash, for those who type the address by hand; described once.
+    path("apply", ApplyView.as_view(schema=None)),
     path("simulations/", SimulationView.as_view(), name="api-simulation"),
 ]

@@ -10,7 +10,6 @@ from policies.manifests.documents import ManifestError, Problem
 from policies.manifests.objects import (
     API_VERSIONS,
     CLUSTER_KINDS,
-    BundleContents,
     BundleObject,
     find_objects,
 )
@@ -19,6 +18,8 @@ from policies.manifests.sources import parse_documents
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from policies.manifests.documents import Document
+    from policies.manifests.objects import BundleContents
     from policies.manifests.sources import Source
 
 DEFAULT_NAMESPACE = "default"
@@ -61,18 +62,24 @@ def read_bundle(sources: Iterable[Source], *, namespace: str = DEFAULT_NAMESPACE
     Objects without a namespace are put into ``namespace``.
     """
     bundle_problems: list[Problem] = []
-    contents = BundleContents()
+    documents: list[Document] = []
     for source in sources:
         try:
-            source_contents = find_objects(parse_documents(source.text, source.name))
+            documents += parse_documents(source.text, source.name)
         except ManifestError as error:
             bundle_problems += error.problems
-            continue
-        contents.objects += source_contents.objects
-        contents.configurations += source_contents.configurations
-        contents.others += source_contents.others
-        contents.problems += source_contents.problems
-    bundle_problems += contents.problems
+    return bundle_of(documents, namespace=namespace, problems=bundle_problems)
+
+
+def bundle_of(
+    documents: Iterable[Document],
+    *,
+    namespace: str = DEFAULT_NAMESPACE,
+    problems: Iterable[Problem] = (),
+) -> Bundle:
+    """Sort and check documents; raises ManifestError, which begins with ``problems``."""
+    contents = find_objects(documents)
+    bundle_problems = [*problems, *contents.problems]
     for bundle_object in contents.objects:
         bundle_problems += object_problems(bundle_object)
     for bundle_object in contents.configurations:

@@ -73,7 +73,7 @@ def refusal_problems(
 ) -> list[Problem]:
     """The problems of an object that the models refuse; ``hints`` by code of the error."""
     return [
-        item.problem(path, entry["message"], (hints or {}).get(entry["code"], ""))
+        item.problem(path, entry["message"], (hints or {}).get(entry["code"], ""), entry["code"])
         for path, entries in errors_by_path(error).items()
         for entry in entries
     ]

@@ -2,7 +2,7 @@
 
 from policies.models.cluster import Cluster, Namespace, Recorded
 from policies.models.credentials import KeyCheck, SignInCount, WebhookCredential
-from policies.models.edits import KeptDraft, PolicyRevision
+from policies.models.edits import KeptDraft, ObjectManagers, PolicyRevision
 from policies.models.ledger import Charge, LedgerPass, QuotaUsage, QuotaUsagePoint
 from policies.models.limit_range import LimitRange, LimitRangeRow
 from policies.models.metadata_policy import MetadataPolicy, MetadataPolicyRule
@@ -28,6 +28,7 @@ __all__ = [
     "MetadataPolicy",
     "MetadataPolicyRule",
     "Namespace",
+    "ObjectManagers",
     "PolicyObject",
     "PolicyRevision",
     "PriorityClass",

@@ -1,4 +1,4 @@
-"""Tables PolicyRevision (append-only: a stored one is never saved again) and KeptDraft of users."""
+"""Tables PolicyRevision (append-only: never saved again), KeptDraft, ObjectManagers."""
 
 from __future__ import annotations
 
@@ -56,6 +56,8 @@ class PolicyRevision(models.Model):
     number = models.PositiveBigIntegerField()
     action = models.CharField(max_length=8, choices=Action)
     user = models.CharField(max_length=254)
+    manager = models.CharField(max_length=260, blank=True, editable=False)
+    commit = models.CharField(max_length=64, blank=True, editable=False)
     reason = models.TextField(blank=True)
     before = models.JSONField(null=True, blank=True)
     after = models.JSONField(null=True, blank=True)
@@ -125,3 +127,30 @@ class KeptDraft(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name or '(new)'} of {self.user}"
+
+
+class ObjectManagers(models.Model):
+    """The managers of one object's fields, by path, and the set that the object belongs to.
+
+    A deleted object of a set keeps its row, so that the set does not bring it back in silence.
+    """
+
+    cluster = models.ForeignKey("policies.Cluster", models.CASCADE, related_name="+")
+    namespace = models.CharField(max_length=63, blank=True)
+    kind = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    set = models.CharField(max_length=63, blank=True)
+    fields = models.JSONField(default=dict)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["cluster", "kind", "namespace", "name"], name="object_managers_once"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["cluster", "set"], name="object_managers_of_set"),
+        ]
+
+    def __str__(self) -> str:
+        return f"managers of {self.kind} {self.namespace}/{self.name}"

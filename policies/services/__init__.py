@@ -14,6 +14,13 @@ from policies.services.clusters import (
     set_authority,
     set_limited_resources,
 )
+from policies.services.field_managers import (
+    FieldWriter,
+    claim,
+    keys_of_set,
+    managed_by,
+    managers_of,
+)
 from policies.services.manifests import (
     KINDS,
     apply_manifest,
@@ -28,11 +35,18 @@ from policies.services.manifests import (
 )
 from policies.services.observed import Uncounted, not_native, note_counted, note_native, uncounted
 from policies.services.policies import delete_policy, save_policy
-from policies.services.preview import Preview, lint_previews, preview_many, store_previews
+from policies.services.preview import (
+    Preview,
+    lint_previews,
+    preview_many,
+    store_previews,
+    stored_by_key,
+)
 from policies.services.roles import bind_role, role_history, unbind_role
 from policies.services.write import (
     Saved,
     StaleRevisionError,
+    changed_write,
     in_bulk,
     lint,
     lint_all,
@@ -42,12 +56,15 @@ from policies.services.write import (
 
 __all__ = [
     "KINDS",
+    "FieldWriter",
     "Preview",
     "Saved",
     "StaleRevisionError",
     "Uncounted",
     "apply_manifest",
     "bind_role",
+    "changed_write",
+    "claim",
     "count_dependents",
     "create_many",
     "delete_cluster",
@@ -58,10 +75,13 @@ __all__ = [
     "find_object",
     "in_bulk",
     "issue_webhook_credential",
+    "keys_of_set",
     "lint",
     "lint_all",
     "lint_previews",
     "lock_used",
+    "managed_by",
+    "managers_of",
     "new_object",
     "not_native",
     "note_counted",
@@ -80,6 +100,7 @@ __all__ = [
     "set_authority",
     "set_limited_resources",
     "store_previews",
+    "stored_by_key",
     "take_over",
     "unbind_role",
     "uncounted",

@@ -21,6 +21,7 @@ from policies.models import (
     ResourceQuota,
     WebhookCredential,
 )
+from policies.services.field_managers import Written, note_written
 from policies.services.policies import delete_policy
 from policies.services.write import (
     Action,
@@ -227,6 +228,9 @@ def set_limited_resources(
                 "after": after,
             }
             revision = record(cluster, revision_fields, author=(user, reason))
+            key = (LIMITED_RESOURCES, "", "limitedResources")
+            written = Written(key=key, before=before, after=after, revision=revision.number)
+            note_written(cluster, [written], user)
     return Saved(instance=cluster, revision=revision)
 
 

@@ -73,14 +73,14 @@ def preview_many(
         new_namespaces |= {namespace for _, namespace, _ in keys if namespace}
     for name in new_namespaces - owners.keys():
         owners[name] = Namespace(cluster=cluster, name=name)
-    stored_by_key = _stored_by_key(cluster, keys)
+    stored = stored_by_key(cluster, keys)
     return [
-        _preview_one(cluster, key, manifest, stored_by_key.get(key), owners)
+        _preview_one(cluster, key, manifest, stored.get(key), owners)
         for key, manifest in zip(keys, manifests, strict=True)
     ]
 
 
-def _stored_by_key(cluster: Cluster, keys: Collection[Key]) -> dict[Key, Recorded]:
+def stored_by_key(cluster: Cluster, keys: Collection[Key]) -> dict[Key, Recorded]:
     """The stored objects of these names, with their rows; one query for each table."""
     stored_by_key: dict[Key, Recorded] = {}
     for kind, stored_rows in stored_of(cluster, keys):

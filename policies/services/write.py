@@ -15,6 +15,7 @@ from django.db.models import Max
 from policies import snapshot
 from policies.lints import Lint, lint_namespace
 from policies.models import Cluster, PolicyRevision, PriorityClass, QuotaUsage, Recorded
+from policies.services.field_managers import Written, note_written, writer_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -175,6 +176,11 @@ def _revision_names(instance: Recorded) -> dict[str, str]:
     }
 
 
+def names_of(instance: Recorded) -> Key:
+    """Kind, namespace and name of an object."""
+    return instance.kind, instance.namespace_name, instance.name
+
+
 def _last_revision_number(**names: str) -> int:
     last_number = PolicyRevision.objects.filter(**names).aggregate(last=Max("number"))["last"]
     return last_number or 0
@@ -204,7 +210,18 @@ def record_objects(
     """
     owner = instances[0].owner
     user, reason = author
-    open_write = _changed_write(owner)
+    open_write = changed_write(owner)
+    writer = writer_of(user)
+    note_written(
+        owner,
+        [
+            Written(key=names_of(instance), before=before, after=after, revision=instance.revision)
+            for instance, before, after in zip(
+                instances, befores or repeat(None, len(instances)), manifests, strict=True
+            )
+        ],
+        user,
+    )
     return PolicyRevision.objects.bulk_create(
         PolicyRevision(
             **_revision_names(instance),
@@ -212,6 +229,8 @@ def record_objects(
             number=instance.revision,
             action=Action.CREATE if before is None else Action.UPDATE,
             user=user,
+            manager=writer.manager,
+            commit=writer.commit,
             reason=reason,
             before=before,
             after=after,
@@ -223,7 +242,7 @@ def record_objects(
     )
 
 
-def _changed_write(cluster: Cluster) -> _Write:
+def changed_write(cluster: Cluster) -> _Write:
     """The open write of a cluster, marked as one that counts."""
     open_write = next(open_write for open_write in _thread.writes if open_write.is_of(cluster))
     open_write.changed = True
@@ -242,9 +261,15 @@ def record_object(
     fields = {"uid": str(instance.uid), "action": action, "before": before, "after": after}
     # A save has set its number already; a deletion is one more than the last save.
     number = None if action == Action.DELETE else instance.revision
-    return record(
+    revision = record(
         instance.owner, {**_revision_names(instance), **fields}, author=author, number=number
     )
+    if not isinstance(instance, Cluster):
+        written = Written(
+            key=names_of(instance), before=before, after=after, revision=revision.number
+        )
+        note_written(instance.owner, [written], author[0])
+    return revision
 
 
 def record(
@@ -257,9 +282,12 @@ def record(
     """Write one revision from its fields; without ``number`` it is the next of its name."""
     revision_names = {key: revision_fields[key] for key in ("cluster", "namespace", "kind", "name")}
     user, reason = author
-    open_write = _changed_write(cluster)
+    open_write = changed_write(cluster)
+    writer = writer_of(user)
     return PolicyRevision.objects.create(
         **revision_fields,
+        manager=writer.manager,
+        commit=writer.commit,
         number=_last_revision_number(**revision_names) + 1 if number is None else number,
         cluster_revision=open_write.number,
         user=user,

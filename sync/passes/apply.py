@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from policies.managed_fields import normal
 from sync import reconcile
 from sync.errors import (
     AlreadyExistsError,
@@ -194,7 +195,7 @@ def _update(client: Client, item: ComparedObject, manifest: Manifest, *, dry_run
         force = True
         dry_applied = client.apply(manifest, dry_run=True, force=True, **guards)
     # Apply removes only fields that we own alone; a field of another manager would stay.
-    if reconcile.differences(item.ours_normal or {}, reconcile.normal(dry_applied)):
+    if reconcile.differences(item.ours_normal or {}, normal(dry_applied)):
         return client.replace(whole(item), dry_run=dry_run)
     if dry_run:
         return dry_applied

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from policies.managed_fields import normal
 from sync import reconcile
 from sync.passes.read import manifest_of
 from sync.values import READ_KINDS
@@ -85,7 +86,7 @@ def judge_one(  # noqa: PLR0913 - the sides of one comparison
 ) -> ComparedObject:
     """Judge one object by its sides; ``base`` may differ from the row's."""
     is_read = key.kind in READ_KINDS
-    normalize = manifest_of if is_read else reconcile.normal
+    normalize = manifest_of if is_read else normal
     ours_normal = normalize(ours.manifest) if ours else None
     theirs = normalize(live) if live else None
     judged = (
@@ -125,7 +126,7 @@ def _judge_shared(
 ) -> reconcile.DiffVerdict:
     """Judge an object of a kind that both sides may write."""
     # Another version of the portal, with another normal form, may have written the base.
-    agreed_base = None if base is None else reconcile.normal(base)
+    agreed_base = None if base is None else normal(base)
     shared_verdict = reconcile.judge_normal(agreed_base, ours, theirs, owned=owned)
     # Whoever created the object again did not know of our deletion, even if it looks equal.
     if is_another and shared_verdict.action == "delete":

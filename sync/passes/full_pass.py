@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from django.db.models import Count
 
 from policies.db.clock import read_clock
+from policies.object_sets.brake import brake
 from policies.plurals import counted
-from sync import reconcile
 from sync.models import SyncCursor, SyncedObject, SyncResult, SyncRun, SyncState
 from sync.passes import baseline, ledger_pass
 from sync.passes.apply import WRITES, PassWriter
@@ -122,7 +122,7 @@ def _deletions_to_hold(judged: Sequence[ComparedObject], journal: Journal) -> li
         confirmed = {(ObjectKey(*key), action) for *key, action in held_names}
     unasked = [one for one in deletions(judged) if (one.key, one.verdict.action) not in confirmed]
     agreed_count = sum(one.base is not None for one in judged)
-    return unasked if reconcile.brake(len(unasked), agreed_count) else []
+    return unasked if brake(len(unasked), agreed_count) else []
 
 
 def _hold_deletions(

@@ -22,7 +22,8 @@ from policies.ledger.live_objects import apply_list, count_vanished
 from policies.ledger.release import confirm_seen, release_orphans
 from policies.ledger.unlisted import end_by_lease
 from policies.models import LedgerPass
-from sync import alerts, policy_writes, reconcile
+from policies.object_sets.brake import brake
+from sync import alerts, policy_writes
 from sync.errors import (
     APIError,
     ForbiddenError,
@@ -246,7 +247,7 @@ def _meet_charges(cluster: Cluster, listed: CompleteList, guard: Guard) -> Count
     row, _ = LedgerPass.objects.get_or_create(cluster=cluster, resource=listed.resource)
     vanished_before = count_vanished(listed)
     # A list without most known objects may be wrong: releases then wait for a second such list.
-    is_doubtful_list = reconcile.brake(vanished_before.vanished, vanished_before.known) or (
+    is_doubtful_list = brake(vanished_before.vanished, vanished_before.known) or (
         vanished_before.vanished > 0 and not listed.objects
     )
     believe = not is_doubtful_list or row.doubted is not None

@@ -1,8 +1,8 @@
-"""Reconciliation of two manifests and their baseline: normal form, diff, verdict, merge. Pure."""
+"""Reconciliation of two manifests and their baseline: diff, verdict, merge. Pure."""
 
 from sync.reconcile.diff import Difference, ResolutionError, Side, differences, resolve
-from sync.reconcile.normal_form import Manager, managers, normal
-from sync.reconcile.verdict import Action, DiffVerdict, State, brake, judge, judge_normal
+from sync.reconcile.live_managers import Manager, managers
+from sync.reconcile.verdict import Action, DiffVerdict, State, judge, judge_normal
 
 __all__ = [
     "Action",
@@ -12,11 +12,9 @@ __all__ = [
     "ResolutionError",
     "Side",
     "State",
-    "brake",
     "differences",
     "judge",
     "judge_normal",
     "managers",
-    "normal",
     "resolve",
 ]

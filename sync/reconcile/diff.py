@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from engine.patch import ABSENT
-from sync.reconcile.normal_form import normal
+from policies.managed_fields import normal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

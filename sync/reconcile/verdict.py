@@ -1,4 +1,4 @@
-"""DiffVerdict: state and action from was, our, their; ``brake`` on many deletions.
+"""DiffVerdict: state and action from was, our, their.
 
 No verdict overwrites an edit: different changes on both sides are a conflict, and so is a deletion
 against an edit. Without a baseline the sides never agreed.
@@ -7,10 +7,10 @@ against an edit. Without a baseline the sides never agreed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from policies.managed_fields import normal
 from sync.reconcile.diff import differences, walk
-from sync.reconcile.normal_form import normal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 State = Literal["in-sync", "pending", "drifted", "conflict", "unowned"]
 Action = Literal["none", "create", "update", "delete", "import", "forget", "conflict"]
-_FREE_DELETIONS: Final = 10
-_LARGEST_SHARE: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +55,6 @@ def judge_normal(
         return DiffVerdict("in-sync" if owned else "unowned", "none", ())
     state, action = (_judge_owned if owned else _judge_followed)(was, our, their)
     return DiffVerdict(state, action, differences(our, their))
-
-
-def brake(deletes: int, known: int) -> bool:
-    """Whether a person must confirm a pass's deletions: more than 10, and more than a fifth."""
-    return deletes > _FREE_DELETIONS and deletes * _LARGEST_SHARE > known
 
 
 def is_same(a: Manifest | None, b: Manifest | None) -> bool:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from policies.managed_fields import normal
 from sync.client import Client
 from sync.errors import (
     AlreadyExistsError,
@@ -21,7 +22,7 @@ from sync.errors import (
     UnauthorizedError,
     UntrustedError,
 )
-from sync.reconcile import managers, normal
+from sync.reconcile import managers
 from sync.values import NEW, Credentials
 from tests.builders import limit_range, resource_quota
 from tests.cluster.servers import Cluster, Options, cluster, start_apiserver

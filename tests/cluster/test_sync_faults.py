@@ -15,11 +15,11 @@ import pytest
 
 from engine.metadata_policy import API_VERSION
 from policies import services
+from policies.managed_fields import normal
 from sync.client import Client
 from sync.errors import APIError
 from sync.installation.custom_resource import metadata_policy_definition
 from sync.models import SyncedObject, SyncOwnership
-from sync.reconcile import normal
 from sync.values import Limits, ObjectKey
 from tests import factories
 from tests.cluster.proxy import Proxy, proxy

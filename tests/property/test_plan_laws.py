@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sync.reconcile import differences, judge, managers, normal, resolve
+from policies.managed_fields import normal
+from sync.reconcile import differences, judge, managers, resolve
 
 pytestmark = pytest.mark.no_cover  # thousands of cases: tracing each line of them takes minutes
 UNHURRIED = settings(deadline=None, max_examples=60)

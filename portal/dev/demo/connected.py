@@ -14,9 +14,10 @@ from django.utils import timezone
 
 from engine.policy import Authority
 from policies import services
+from policies.managed_fields import normal
 from policies.models import Cluster, ResourceQuota
 from portal.dev.demo.plot import BEGAN, at
-from sync import policy_writes, reconcile
+from sync import policy_writes
 from sync.models import (
     ClusterAlert,
     ClusterConnection,
@@ -137,7 +138,7 @@ def _demo_object(
 ) -> SyncedObject:
     kind, namespace, name = names
     our_policy = services.find_object(cluster, kind=kind, name=name, namespace=namespace)
-    ours: dict[str, Any] = reconcile.normal(our_policy.to_manifest())
+    ours: dict[str, Any] = normal(our_policy.to_manifest())
     base, theirs = copy.deepcopy(ours), copy.deepcopy(ours)
     differences: list[dict[str, Any]] = []
     agreed_value = _BASE_VALUES.get((kind, namespace), "")

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from policies.managed_fields import normal
+from policies.object_sets.brake import brake
 from sync.reconcile import (
     ResolutionError,
-    brake,
     differences,
     judge,
     managers,
-    normal,
     resolve,
 )
 from tests.builders import limit_range, metadata_policy, resource_quota

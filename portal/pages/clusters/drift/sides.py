@@ -8,6 +8,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from policies.managed_fields import normal
 from policies.manifests.render import render_documents
 from sync import reconcile
 from sync.values import WRITTEN_KINDS
@@ -107,7 +108,7 @@ def normal_form(our_manifest: Mapping[str, Any] | None) -> dict[str, Any] | None
     """Our side as the passes compare it: defaults applied, quantities in one writing."""
     if our_manifest is None or our_manifest.get("kind") not in WRITTEN_KINDS:
         return dict(our_manifest) if our_manifest else None
-    return reconcile.normal(our_manifest)
+    return normal(our_manifest)
 
 
 def lines_of_manifest(manifest: Mapping[str, Any] | None) -> list[str]:

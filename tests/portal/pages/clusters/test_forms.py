@@ -12,8 +12,8 @@ from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
+from policies.managed_fields import normal
 from policies.models import Cluster, ResourceQuota
-from sync import reconcile
 from sync.connect import seal_keys
 from sync.models import ClusterConnection, SyncedObject, SyncOwnership, SyncResult, SyncRun
 from tests import factories, people
@@ -54,9 +54,7 @@ def connected() -> Cluster:
 
 
 def quota_of(pods: str, name: str = "rq") -> dict[str, Any]:
-    return reconcile.normal(
-        factories.manifest("ResourceQuota", {"hard": {"pods": pods}}, name=name)
-    )
+    return normal(factories.manifest("ResourceQuota", {"hard": {"pods": pods}}, name=name))
 
 
 def conflict(**fields: Any) -> SyncedObject:
