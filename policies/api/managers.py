@@ -9,7 +9,6 @@ from rest_framework import serializers
 from policies import services
 from policies.managed_fields import ManagedField, managers_from_json
 from policies.models import Cluster
-from policies.object_sets.plan import CONFIGURATION
 
 if TYPE_CHECKING:
     from policies.models import Recorded
@@ -19,7 +18,9 @@ class ManagedFieldSerializer(serializers.Serializer[Any]):
     """A field that somebody manages."""
 
     field = serializers.CharField(help_text="such as spec.hard[pods]; empty: the whole object")
-    manager = serializers.CharField(help_text="git:SET, ui:USER, sync:CLUSTER; empty: unknown")
+    manager = serializers.CharField(
+        help_text="git:SET, ui:USER, sync:CLUSTER, import:USER; empty: unknown"
+    )
     commit = serializers.CharField()
     revision = serializers.IntegerField(help_text="the object's, of the manager's write")
     time = serializers.CharField(help_text="of that write; empty: unknown")
@@ -53,7 +54,7 @@ def render_managers(instance: Recorded) -> dict[str, Any]:
     """
     key = (instance.kind, instance.namespace_name, instance.name)
     if isinstance(instance, Cluster):
-        key = CONFIGURATION
+        key = services.CONFIGURATION
     row = services.managers_of(instance.owner, [key]).get(key)
     managers = managers_from_json(row.fields) if row else {}
     managed = [ManagedField(field=field, manager=each) for field, each in managers.items()]

@@ -12,6 +12,7 @@ from policies import services, snapshot
 from policies.drafts.danger import REFUSING, mode_of, word_for
 from policies.drafts.draft import LONGEST, render
 from policies.drafts.kinds import BY_NAME, CONFIGURATION
+from policies.managed_fields import managers_from_json, overwritten
 from policies.manifests import diff_in_words
 from policies.manifests.bundle import read_bundle
 from policies.manifests.checks import refusal_problems
@@ -22,8 +23,9 @@ from policies.models import LimitedResource
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from policies.managed_fields import ManagedField
     from policies.manifests.bundle import Bundle, Wanted
-    from policies.models import Cluster
+    from policies.models import Cluster, ObjectManagers
 
 SOURCE: Final = "text"
 _HINTS: Final = {"unknown_namespace": "tick the box for it below, or add its manifest"}
@@ -36,6 +38,8 @@ Sees = Callable[[str, str, str], bool]
 class Planned:
     """One object of the text: its stored manifest, its new one, and the changes in words.
 
+    ``overwrites`` are the changed fields that a set, a cluster or another person has set.
+
     A hidden object is not looked up: the answer must not reveal whether it exists.
     """
 
@@ -45,6 +49,7 @@ class Planned:
     before: dict[str, Any] | None = None
     after: dict[str, Any] = field(default_factory=dict)
     changes: Sequence[str] = ()
+    overwrites: Sequence[ManagedField] = ()
     is_hidden: bool = False
 
     @property
@@ -106,8 +111,12 @@ def plan(cluster: Cluster, bundle: Bundle, *, sees: Sees, create_namespaces: boo
     ]
     if plan_problems:
         raise ManifestError(plan_problems)
+    rows = services.managers_of(cluster, [each.key for each in previews])
     preview_of = {id(wanted): each for wanted, each in zip(visible, previews, strict=True)}
-    planned = [_planned_change(wanted, preview_of.get(id(wanted))) for wanted in bundle.objects]
+    planned = [
+        _planned_change(wanted, preview_of.get(id(wanted)), rows.get(wanted.key))
+        for wanted in bundle.objects
+    ]
     if bundle.limited_resources is not None:
         planned.append(_planned_configuration(cluster, bundle.limited_resources))
     preview_pairs = zip(previews, visible, strict=True)
@@ -159,14 +168,19 @@ def _too_large(message: str) -> Problem:
     return Problem(source=SOURCE, message=message, hint="divide it, or use import_manifests")
 
 
-def _planned_change(wanted: Wanted, preview: services.Preview | None) -> Planned:
+def _planned_change(
+    wanted: Wanted, preview: services.Preview | None, row: ObjectManagers | None
+) -> Planned:
     kind, namespace, name = wanted.key
     if preview is None or preview.after is None:
         return Planned(kind=kind, namespace=namespace, name=name, is_hidden=True)
     planned_changes = diff_in_words.changes(preview.before, preview.after)
+    managers = managers_from_json(row.fields if row else {})
+    overwrites = overwritten(managers, preview.before, preview.after)
     return Planned(
         kind=kind, namespace=namespace, name=name,
-        before=preview.before, after=preview.after, changes=planned_changes,
+        before=preview.before, after=preview.after,
+        changes=planned_changes, overwrites=overwrites,
     )  # fmt: skip
 
 

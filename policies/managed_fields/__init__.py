@@ -12,6 +12,7 @@ from policies.managed_fields.managers import (
     managers_from_json,
     merge,
     others,
+    overwritten,
     stamp,
 )
 from policies.managed_fields.normal_form import normal
@@ -29,5 +30,6 @@ __all__ = [
     "merge",
     "normal",
     "others",
+    "overwritten",
     "stamp",
 ]

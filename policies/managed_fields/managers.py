@@ -42,6 +42,9 @@ class FieldManager:
     time: str = ""
     removed: bool = False
 
+    def __str__(self) -> str:
+        return f"{self.manager}, commit {self.commit}" if self.commit else self.manager
+
     def to_json(self) -> dict[str, Any]:
         """The members that say something."""
         return {name: value for name, value in asdict(self).items() if value}
@@ -129,6 +132,18 @@ def merge(live: Manifest, wanted: Manifest, managers: Managers, *, manager: str)
         else:
             kept.append(ManagedField(field=field, manager=owner or FieldManager(manager="")))
     return Merge(manifest=merged, conflicts=tuple(conflicts), kept=tuple(kept))
+
+
+def overwritten(
+    managers: Managers, before: Manifest | None, after: Manifest | None
+) -> tuple[ManagedField, ...]:
+    """The fields that a write changes, of those whose manager is known."""
+    changed = changed_fields(before, after) if before is not None else set()
+    return tuple(
+        ManagedField(field=field, manager=managers[field])
+        for field in sorted(changed)
+        if field in managers
+    )
 
 
 def others(managers: Managers, manager: str) -> tuple[ManagedField, ...]:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from django.core.exceptions import ValidationError
+from typing import TYPE_CHECKING, Any, Final
 
 from policies import services
+from policies.managed_fields import managers_from_json, overwritten
 from policies.manifests.checks import refusal_problems
 from policies.manifests.documents import ManifestError
 from policies.manifests.export import export_limited_resources
 from policies.manifests.render import admission_configuration, render_documents, render_manifests
+from policies.services import FieldWriter
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from policies.lints import Lint
-    from policies.manifests.bundle import Bundle, Wanted
+    from policies.manifests.bundle import Bundle
     from policies.manifests.documents import Problem
     from policies.models import Cluster
 
 _CONFIGURATION = "limitedResources"
+IMPORT: Final = "import:"
+"""Before the name of a user: the field manager of imports."""
 _HINTS = {"unknown_namespace": "--create-namespaces makes it"}
 
 
@@ -60,6 +64,18 @@ class Author:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImportOptions:
+    """A dry run, missing namespaces created, edits of others set back: by default none of them."""
+
+    dry_run: bool = False
+    create_namespaces: bool = False
+    force: bool = False
+
+
+NOTHING_SPECIAL: Final = ImportOptions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """The changes of an import, real or in a dry run; ``hints`` are the lints afterwards."""
 
@@ -72,48 +88,102 @@ def import_bundle(
     *,
     cluster: Cluster,
     author: Author,
-    dry_run: bool = False,
-    create_namespaces: bool = False,
+    options: ImportOptions = NOTHING_SPECIAL,
 ) -> Report:
     """Write all objects in one transaction; a dry run writes and locks nothing.
 
-    A missing namespace is created with ``create_namespaces``, else refused. Raises ManifestError
-    with the problems of all objects that the models refuse; then nothing is written.
+    Raises ManifestError with the problems of all objects that the models refuse, or whose changed
+    fields were last set by somebody else than an import; then nothing is written.
     """
-    if dry_run:
-        return _preview(bundle, cluster, create=create_namespaces)
-    import_problems: list[Problem] = []
-    imported: list[ObjectChange] = []
-    with services.policy_write(cluster), services.in_bulk():
+    if options.dry_run:
+        previews = _previews(bundle, cluster, options)
+        lints = services.lint_previews(cluster, previews)
+        return _report(bundle, cluster, previews, lints)
+    with services.policy_write(cluster), services.managed_by(FieldWriter(f"{IMPORT}{author.user}")):
+        previews = _previews(bundle, cluster, options)
+        report = _report(bundle, cluster, previews, ())
         # All locks before the first write, in one order, as decisions take them.
         services.lock_used(cluster, {wanted.key[1] for wanted in bundle.objects})
-        for wanted in bundle.objects:
-            try:
-                imported.append(_apply_wanted(wanted, cluster, author, create=create_namespaces))
-            except ValidationError as error:
-                import_problems += refusal_problems(wanted.item, error, _HINTS)
-        if bundle.configuration is not None:
-            imported.append(_set_configuration(bundle, cluster, author))
-        if import_problems:
-            raise ManifestError(import_problems)
-    # Once all is written: a lint may concern several objects of a namespace.
-    namespaces = sorted({wanted.key[1] for wanted in bundle.objects} - {""})
-    lints = (lint for name in namespaces for lint in services.lint(cluster, name))
-    return Report(changes=tuple(imported), hints=tuple(_lint_hint(lint) for lint in lints))
+        _store(bundle, cluster, previews, author)
+        # Once all is written: a lint may concern several objects of a namespace.
+        namespaces = sorted({wanted.key[1] for wanted in bundle.objects} - {""})
+        found = services.lint_all(cluster, namespaces)
+    hints = tuple(_lint_hint(lint) for name in namespaces for lint in found[name])
+    return Report(changes=report.changes, hints=hints)
 
 
-def _preview(bundle: Bundle, cluster: Cluster, *, create: bool) -> Report:
-    manifests = [wanted.manifest for wanted in bundle.objects]
-    previews = services.preview_many(cluster=cluster, manifests=manifests, create_namespaces=create)
+def _previews(bundle: Bundle, cluster: Cluster, options: ImportOptions) -> list[services.Preview]:
+    """Check all objects; raises ManifestError."""
+    previews = services.preview_many(
+        cluster=cluster,
+        manifests=[wanted.manifest for wanted in bundle.objects],
+        create_namespaces=options.create_namespaces,
+    )
     import_problems = [
         problem
         for wanted, preview in zip(bundle.objects, previews, strict=True)
         if preview.error is not None
         for problem in refusal_problems(wanted.item, preview.error, _HINTS)
     ]
+    if not import_problems and not options.force:
+        import_problems = _overwrite_problems(bundle, cluster, previews)
     if import_problems:
         raise ManifestError(import_problems)
-    previewed = [
+    return previews
+
+
+def _overwrite_problems(
+    bundle: Bundle, cluster: Cluster, previews: Sequence[services.Preview]
+) -> list[Problem]:
+    """Find the edits that the import would set back without a word."""
+    sides = [
+        (wanted.item, preview.key, preview.before, preview.after)
+        for wanted, preview in zip(bundle.objects, previews, strict=True)
+    ]
+    if bundle.configuration is not None:
+        wanted_entries = list(bundle.limited_resources or ())
+        before, after = services.limited_resources_manifests(cluster, wanted_entries)
+        sides.append((bundle.configuration, services.CONFIGURATION, before, after))
+    rows = services.managers_of(cluster, [key for _, key, _, _ in sides])
+    return [
+        item.problem(
+            managed.field,
+            f"was {'removed' if managed.manager.removed else 'set'} by {managed.manager}"
+            f" in revision {managed.manager.revision}",
+            "change the file, or take it over with --force",
+            "FieldManagerConflict",
+        )
+        for item, key, before, after in sides
+        if (row := rows.get(key)) is not None
+        for managed in overwritten(managers_from_json(row.fields), before, after)
+        if not managed.manager.manager.startswith(IMPORT)
+    ]
+
+
+def _store(
+    bundle: Bundle, cluster: Cluster, previews: Sequence[services.Preview], author: Author
+) -> None:
+    pairs = [
+        (preview, wanted.manifest) for wanted, preview in zip(bundle.objects, previews, strict=True)
+    ]
+    services.store_previews(cluster=cluster, previews=pairs, user=author.user, reason=author.reason)
+    if bundle.configuration is not None:
+        services.set_limited_resources(
+            cluster=cluster,
+            entries=list(bundle.limited_resources or ()),
+            user=author.user,
+            reason=author.reason,
+        )
+
+
+def _report(
+    bundle: Bundle,
+    cluster: Cluster,
+    previews: Sequence[services.Preview],
+    lints: Iterable[Lint],
+) -> Report:
+    """The changes of each object, before anything is written."""
+    changes = [
         ObjectChange(
             _object_title(each.key), _manifest_text(each.before), _manifest_text(each.after)
         )
@@ -121,9 +191,8 @@ def _preview(bundle: Bundle, cluster: Cluster, *, create: bool) -> Report:
     ]
     if bundle.configuration is not None:
         after = render_documents([admission_configuration(list(bundle.limited_resources or ()))])
-        previewed.append(ObjectChange(_CONFIGURATION, export_limited_resources(cluster), after))
-    lints = services.lint_previews(cluster, previews)
-    return Report(changes=tuple(previewed), hints=tuple(_lint_hint(lint) for lint in lints))
+        changes.append(ObjectChange(_CONFIGURATION, export_limited_resources(cluster), after))
+    return Report(changes=tuple(changes), hints=tuple(_lint_hint(lint) for lint in lints))
 
 
 def _manifest_text(manifest: dict[str, Any] | None) -> str:
@@ -133,35 +202,6 @@ def _manifest_text(manifest: dict[str, Any] | None) -> str:
 def _object_title(key: tuple[str, str, str]) -> str:
     kind, namespace, name = key
     return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
-
-
-def _apply_wanted(
-    wanted: Wanted, cluster: Cluster, author: Author, *, create: bool
-) -> ObjectChange:
-    kind, namespace, name = wanted.key
-    stored_object = services.find_object(cluster, kind=kind, name=name, namespace=namespace)
-    text_before = _manifest_text(stored_object.to_manifest() if stored_object else None)
-    imported = services.apply_manifest(
-        cluster=cluster,
-        manifest=wanted.manifest,
-        user=author.user,
-        reason=author.reason,
-        create_namespace=create,
-    )
-    return ObjectChange(
-        _object_title(wanted.key), text_before, _manifest_text(imported.instance.to_manifest())
-    )
-
-
-def _set_configuration(bundle: Bundle, cluster: Cluster, author: Author) -> ObjectChange:
-    configuration_before = export_limited_resources(cluster)
-    services.set_limited_resources(
-        cluster=cluster,
-        entries=list(bundle.limited_resources or ()),
-        user=author.user,
-        reason=author.reason,
-    )
-    return ObjectChange(_CONFIGURATION, configuration_before, export_limited_resources(cluster))
 
 
 def _lint_hint(lint: Lint) -> str:

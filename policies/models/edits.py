@@ -8,6 +8,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from policies.managed_fields import GIT, FieldManager
+
 
 class AppendOnlyError(TypeError):
     """An attempt to change or delete a recorded revision."""
@@ -100,6 +102,13 @@ class PolicyRevision(models.Model):
     def delete(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         """Refuse a deletion."""
         raise AppendOnlyError("policy revisions are never deleted")
+
+    @property
+    def set_and_commit(self) -> str:
+        """The field manager of a set, and its commit; empty for writes of people and clusters."""
+        if not self.manager.startswith(GIT):
+            return ""
+        return str(FieldManager(manager=self.manager, commit=self.commit))
 
 
 MOST_DRAFTS: Final = 20

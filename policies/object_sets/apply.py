@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from policies import services, snapshot
 from policies.object_sets.deletions import delete
-from policies.object_sets.plan import CONFIGURATION
 from policies.plurals import counted
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def _make_namespaces(cluster: Cluster, planned: SetPlan, *, user: str) -> None:
 def _store(cluster: Cluster, planned: SetPlan, *, user: str, reason: str) -> None:
     changed = [pair for pair in planned.previews if pair[0].before != pair[0].after]
     services.store_previews(cluster=cluster, previews=changed, user=user, reason=reason)
-    configuration = planned.wanted.get(CONFIGURATION)
+    configuration = planned.wanted.get(services.CONFIGURATION)
     if configuration is not None:
         services.set_limited_resources(
             cluster=cluster, entries=configuration["limitedResources"], user=user, reason=reason

@@ -24,7 +24,6 @@ from policies.manifests import diff_in_words
 from policies.manifests.checks import refusal_problems
 from policies.manifests.documents import ManifestError
 from policies.manifests.render import admission_configuration, render_documents, render_manifests
-from policies.models import LimitedResource
 from policies.object_sets.brake import brake
 from policies.object_sets.deletions import Deletion, find_deletions
 
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from policies.services.field_managers import Key
 
 Action = Literal["create", "change", "delete", "unchanged", "conflict"]
-CONFIGURATION: Final = ("ResourceQuotaConfiguration", "", "limitedResources")
 _HINTS: Final = {"unknown_namespace": "createNamespaces makes it"}
 
 
@@ -131,7 +129,9 @@ def plan(cluster: Cluster, bundle: Bundle, options: SetOptions) -> SetPlan:
     """
     # Read first: what is written while we plan makes the plan outdated.
     number = snapshot.revision(cluster.name)
-    rows = services.managers_of(cluster, [CONFIGURATION, *(each.key for each in bundle.objects)])
+    rows = services.managers_of(
+        cluster, [services.CONFIGURATION, *(each.key for each in bundle.objects)]
+    )
     first = _preview(cluster, [(each, each.manifest) for each in bundle.objects], options)
     merges = [
         _merge_of(preview, rows.get(preview.key), options, wanted=preview.after or {})
@@ -143,9 +143,11 @@ def plan(cluster: Cluster, bundle: Bundle, options: SetOptions) -> SetPlan:
     ]
     wanted = {preview.key: preview.after or {} for preview in first}
     if bundle.limited_resources is not None:
-        configuration = _configuration(cluster, bundle.limited_resources)
-        wanted[CONFIGURATION] = configuration[1]
-        planned.append(_planned_configuration(*configuration, rows.get(CONFIGURATION), options))
+        configuration = services.limited_resources_manifests(cluster, bundle.limited_resources)
+        wanted[services.CONFIGURATION] = configuration[1]
+        planned.append(
+            _planned_configuration(*configuration, rows.get(services.CONFIGURATION), options)
+        )
     deletions = find_deletions(cluster, options.name, listed=wanted)
     if options.prune:
         planned += [_planned_deletion(each, options) for each in deletions]
@@ -247,23 +249,13 @@ def _planned(preview: services.Preview, merged: Merge, options: SetOptions) -> P
     )
 
 
-def _configuration(
-    cluster: Cluster, entries: Sequence[dict[str, Any]]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The quota plugin's configuration, as stored and as applied."""
-    blank = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": CONFIGURATION[0]}
-    stored = LimitedResource.objects.filter(cluster=cluster)
-    before = {**blank, "limitedResources": [row.to_manifest() for row in stored]}
-    return before, {**blank, "limitedResources": list(entries)}
-
-
 def _planned_configuration(
     before: dict[str, Any], after: dict[str, Any], row: ObjectManagers | None, options: SetOptions
 ) -> PlannedObject:
     merged = merge(
         before, after, managers_from_json(row.fields if row else {}), manager=options.manager
     )
-    preview = services.Preview(key=CONFIGURATION, before=before, after=after)
+    preview = services.Preview(key=services.CONFIGURATION, before=before, after=after)
     return _planned(preview, merged, options)
 
 
@@ -336,6 +328,6 @@ def _hints(cluster: Cluster, previews: Sequence[services.Preview]) -> list[str]:
 def _text_of(manifest: dict[str, Any] | None) -> str:
     if manifest is None:
         return ""
-    if manifest["kind"] == CONFIGURATION[0]:
+    if manifest["kind"] == services.CONFIGURATION[0]:
         return render_documents([admission_configuration(manifest["limitedResources"])])
     return render_manifests([manifest])

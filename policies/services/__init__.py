@@ -2,11 +2,13 @@
 
 from policies.services.bulk_create import create_many
 from policies.services.clusters import (
+    CONFIGURATION,
     count_dependents,
     delete_cluster,
     delete_namespace,
     delete_priority_class,
     issue_webhook_credential,
+    limited_resources_manifests,
     revoke_webhook_credential,
     save_cluster,
     save_namespace,
@@ -55,6 +57,7 @@ from policies.services.write import (
 )
 
 __all__ = [
+    "CONFIGURATION",
     "KINDS",
     "FieldWriter",
     "Preview",
@@ -76,6 +79,7 @@ __all__ = [
     "in_bulk",
     "issue_webhook_credential",
     "keys_of_set",
+    "limited_resources_manifests",
     "lint",
     "lint_all",
     "lint_previews",

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LIMITED_RESOURCES = "ResourceQuotaConfiguration"
+CONFIGURATION = (LIMITED_RESOURCES, "", "limitedResources")
+"""Kind, namespace and name of the list in the history and among the managed objects."""
 CREDENTIAL = "WebhookCredential"
 SECRET_BYTES = 32
 CLUSTER_FIELDS = (
@@ -211,8 +213,7 @@ def set_limited_resources(
     """Set the cluster's ``limitedResources``, in order."""
     with policy_write(cluster):
         new_entries = _read_entries(cluster, entries)
-        before = _limited_resources_manifest(LimitedResource.objects.filter(cluster=cluster))
-        after = _limited_resources_manifest(new_entries)
+        before, after = limited_resources_manifests(cluster, entries)
         revision = None
         if before != after:
             # The whole list: entries have no identity beside their position.
@@ -228,10 +229,22 @@ def set_limited_resources(
                 "after": after,
             }
             revision = record(cluster, revision_fields, author=(user, reason))
-            key = (LIMITED_RESOURCES, "", "limitedResources")
-            written = Written(key=key, before=before, after=after, revision=revision.number)
+            written = Written(
+                key=CONFIGURATION, before=before, after=after, revision=revision.number
+            )
             note_written(cluster, [written], user)
     return Saved(instance=cluster, revision=revision)
+
+
+def limited_resources_manifests(
+    cluster: Cluster, entries: Sequence[Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The quota plugin's configuration as stored, and with other entries."""
+    stored = LimitedResource.objects.filter(cluster=cluster)
+    return (
+        _limited_resources_manifest(stored),
+        _limited_resources_manifest(_read_entries(cluster, list(entries))),
+    )
 
 
 def _limited_resources_manifest(limited_resources: Any) -> dict[str, Any]:

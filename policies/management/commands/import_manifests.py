@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from policies.management.console import Console, add_user, find_cluster, refused, user_of
 from policies.manifests.bundle import DEFAULT_NAMESPACE, read_bundle
 from policies.manifests.documents import ManifestError
-from policies.manifests.import_bundle import Author, import_bundle
+from policies.manifests.import_bundle import Author, ImportOptions, import_bundle
 from policies.manifests.sources import read_sources
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ Namespace, lists of them, and the quota plugin's limitedResources (AdmissionConf
 
 A run is all or nothing: one error, and nothing is written. The same run again changes nothing.
 Objects that no file names stay as they are. A namespace that neither the cluster nor a file has is
-an error, unless --create-namespaces is given. Other kinds in the files are left out and named.
+an error, unless --create-namespaces is given. So is a change of a field that was last set by an
+edit in the portal, by a cluster or by an applied set, unless --force is given. Other kinds in the
+files are left out and named.
 Exit code 0: done; 1: errors in the files; 2: wrong usage.
 """
 
@@ -52,6 +54,11 @@ class Command(Console):
             action="store_true",
             help="make the namespaces that the cluster has not, instead of refusing",
         )
+        add(
+            "--force",
+            action="store_true",
+            help="set back what others than imports have set, instead of refusing",
+        )
         add("--reason", default="", help="why, for the record")
         add_user(parser)
 
@@ -65,8 +72,11 @@ class Command(Console):
                 bundle,
                 cluster=cluster,
                 author=Author(user=importing_user, reason=options["reason"]),
-                dry_run=options["dry_run"],
-                create_namespaces=options["create_namespaces"],
+                options=ImportOptions(
+                    dry_run=options["dry_run"],
+                    create_namespaces=options["create_namespaces"],
+                    force=options["force"],
+                ),
             )
         except ManifestError as error:
             raise refused(error) from error

@@ -14,7 +14,7 @@ from policies import ledger, services
 from policies.ledger.book import ask_book
 from policies.ledger.release import confirm_seen
 from policies.manifests.bundle import read_bundle
-from policies.manifests.import_bundle import Author, import_bundle
+from policies.manifests.import_bundle import Author, ImportOptions, import_bundle
 from policies.manifests.sources import read_sources
 from policies.models import Cluster, QuotaUsagePoint, ResourceQuota
 from portal.dev.demo import connected
@@ -56,7 +56,9 @@ def write_story() -> None:
 def import_file(path: Path, *, cluster: Cluster, author: Author) -> None:
     """Import the manifests of one file into a demo cluster."""
     bundle = read_bundle(read_sources([str(path)]))
-    import_bundle(bundle, cluster=cluster, author=author, create_namespaces=True)
+    import_bundle(
+        bundle, cluster=cluster, author=author, options=ImportOptions(create_namespaces=True)
+    )
 
 
 def _write_usage(month: Month) -> None:

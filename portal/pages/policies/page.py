@@ -8,15 +8,28 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
-from policies import roles
+from policies import roles, services
 from policies.drafts.draft import PolicyPlace
 from policies.drafts.kinds import BY_PLURAL, LIMITED_RESOURCES
+from policies.managed_fields import GIT, FieldManager, managers_from_json
 from policies.models import LimitedResource, Namespace, PolicyRevision
 from portal.pages.views import PortalPage, find_cluster
 
 if TYPE_CHECKING:
     from policies.drafts.kinds import EditableKind
-    from policies.models import Cluster
+    from policies.models import Cluster, ObjectManagers
+
+
+class ManagersOfObject:
+    """The managers of an object's fields, as a page shows them."""
+
+    def __init__(self, row: ObjectManagers) -> None:
+        self.set = row.set
+        present = managers_from_json(row.fields)
+        self.fields = {field: each for field, each in present.items() if not each.removed}
+        mine = [each for each in self.fields.values() if each.manager == f"{GIT}{row.set}"]
+        newest = max(mine, key=lambda each: each.time, default=None)
+        self.set_manager = newest or FieldManager(manager=f"{GIT}{row.set}")
 
 
 class PolicyPage(PortalPage):
@@ -71,6 +84,14 @@ class PolicyPage(PortalPage):
         )
         return revisions.order_by("-number")
 
+    def managers(self) -> ManagersOfObject | None:
+        """The managers of its fields; None where nobody is known."""
+        kind = self.place.kind
+        name = "limitedResources" if kind is LIMITED_RESOURCES else self.place.name
+        key = (kind.name, self.namespace_name, name)
+        row = services.managers_of(self.cluster, [key]).get(key)
+        return ManagersOfObject(row) if row else None
+
     @property
     def namespace_name(self) -> str:
         """Its namespace; empty for policies of a cluster."""
@@ -106,6 +127,7 @@ class PolicyPage(PortalPage):
             "may_delete": bool(self.stored) and self.may("delete"),
             "address": address_of(self.place),
             "revisions_address": revisions_address(self.place),
+            "managers": self.managers(),
         }
         view_context = {name: value for name, value in kwargs.items() if name not in self.kwargs}
         return super().get_context_data(**{**place_context, **view_context})

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.managed_fields import FieldManager, changed_fields, fields_of, merge, others, stamp
+from policies.managed_fields import (
+    FieldManager,
+    changed_fields,
+    fields_of,
+    merge,
+    others,
+    overwritten,
+    stamp,
+)
 from tests.builders import limit_range, resource_quota
 
 GIT, ANNA = FieldManager(manager="git:platform"), FieldManager(manager="ui:anna")
@@ -79,3 +87,12 @@ def test_the_last_entry_of_a_map_leaves_no_empty_map() -> None:
 def test_fields_of_others_leave_out_removed_ones() -> None:
     managers = {"a": GIT, "b": ANNA, "c": FieldManager(manager="ui:anna", removed=True)}
     assert [each.field for each in others(managers, SET)] == ["b"]
+
+
+def test_a_whole_replacement_overwrites_what_it_changes_of_known_managers() -> None:
+    before = resource_quota({"pods": "5", "services": "2", "secrets": "1"})
+    after = resource_quota({"pods": "6", "secrets": "2"})
+    managers = {"spec.hard[pods]": ANNA, "spec.hard[services]": GIT}
+    found = overwritten(managers, before, after)
+    assert [each.field for each in found] == ["spec.hard[pods]", "spec.hard[services]"]
+    assert overwritten(managers, None, after) == ()

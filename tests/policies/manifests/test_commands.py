@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from policies import services
 from policies.models import (
     Cluster,
     LimitedResource,
@@ -176,6 +177,27 @@ def test_second_import_changes_nothing(cluster: Cluster, file: Path) -> None:
     out, _ = run("import_manifests", file, "--cluster=prod")
     assert out.endswith("0 created, 0 changed, 5 unchanged\n")
     assert PolicyRevision.objects.count() == count
+
+
+def test_import_does_not_set_back_an_edit_unless_forced(cluster: Cluster, file: Path) -> None:
+    run("import_manifests", file, "--cluster=prod")
+    file.write_text(POLICIES.replace("pods: 10", "pods: 11"))
+    run("import_manifests", file, "--cluster=prod")
+    stored = ResourceQuota.objects.get(name="quota").to_manifest()
+    stored["spec"]["hard"]["pods"] = "20"
+    services.apply_manifest(cluster=cluster, manifest=stored, user="anna")
+    services.set_limited_resources(cluster=cluster, entries=[], user="anna")
+    for more in ({}, {"dry_run": True}):
+        with pytest.raises(CommandError) as refusal:
+            run("import_manifests", file, "--cluster=prod", **more)
+        assert f"{file}:13:34: spec.hard[pods]: was set by ui:anna in revision 3" in str(
+            refusal.value
+        )
+        assert "limitedResources: was set by ui:anna" in str(refusal.value)
+        assert "--force" in str(refusal.value)
+    assert ResourceQuota.objects.get(name="quota").to_manifest() == stored
+    out, _ = run("import_manifests", file, "--cluster=prod", "--force")
+    assert out.endswith("0 created, 2 changed, 3 unchanged\n")
 
 
 def test_export_is_canonical_and_stable(cluster: Cluster, file: Path, tmp_path: Path) -> None:

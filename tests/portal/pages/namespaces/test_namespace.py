@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from policies.manifests.bundle import read_bundle
-from policies.manifests.import_bundle import Author, import_bundle
+from policies.manifests.import_bundle import Author, ImportOptions, import_bundle
 from policies.manifests.sources import read_sources
 from portal.dev import demo
 from portal.pages.namespaces.try_object import TrialForm, pairs_of
@@ -30,7 +30,12 @@ def seeded(name: str) -> None:
     """One of the demo clusters, from its own file."""
     bundle = read_bundle(read_sources([str(demo.HERE / f"{name}.yaml")]))
     author = Author(user="tester", reason="test")
-    import_bundle(bundle, cluster=factories.cluster(name), author=author, create_namespaces=True)
+    import_bundle(
+        bundle,
+        cluster=factories.cluster(name),
+        author=author,
+        options=ImportOptions(create_namespaces=True),
+    )
 
 
 @pytest.fixture

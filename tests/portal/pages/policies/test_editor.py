@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.test import Client
 
+from policies import services
 from policies.models import LimitRange, PolicyRevision, PriorityClass
 from tests import factories
 from tests.people import person
@@ -274,3 +275,18 @@ def test_number_of_queries_does_not_grow(
         editor.get("/clusters/prod/policies/")
     with django_assert_max_num_queries(12):
         editor.get(f"{PAGE}revisions/")
+
+
+def test_managers_are_shown_and_an_edit_of_a_set_is_warned_of(editor: Client) -> None:
+    assert b"Managed by" not in editor.get(PAGE).content
+    with services.managed_by(services.FieldWriter("git:platform", "3f2a91c")):
+        factories.limit_range({**LIMITS, "max": {"cpu": "5"}})
+    shown = editor.get(PAGE)
+    managers = shown.context["managers"]
+    assert (managers.set, str(managers.set_manager)) == ("platform", "git:platform, commit 3f2a91c")
+    assert b"is a conflict when the set is applied again" in shown.content
+    save(editor, {**opened(editor), **GRID, **ROW, "row-0-max": "2"})
+    again = editor.get(PAGE).context["managers"]
+    assert (again.set, again.fields["spec.limits"].manager) == ("platform", "ui:ed")
+    versions = editor.get(f"{PAGE}revisions/").content.decode()
+    assert "git:platform, commit 3f2a91c" in versions

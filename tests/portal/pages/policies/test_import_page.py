@@ -10,6 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from policies import services
 from policies.models import LimitRange, MetadataPolicy, Namespace, PolicyRevision, ResourceQuota
 from tests import factories
 from tests.people import person
@@ -211,3 +212,14 @@ def test_what_is_hidden_is_told_alike_whatever_is_there(editor: Client, there: s
     alone = planned(editor, QUOTA.removeprefix("---\n")).context["plan"].seen
     assert answer.context["plan"].seen == alone
     assert save(editor, hidden + QUOTA, answer.context["plan"].seen).status_code == 403
+
+
+def test_plan_names_who_set_what_it_would_overwrite(editor: Client) -> None:
+    with services.managed_by(services.FieldWriter("git:platform", "3f2a91c")):
+        factories.limit_range({"type": "Container", "max": {"cpu": "5"}})
+    [found] = [each["planned"] for each in planned(editor, RANGE).context["objects"]]
+    [managed] = found.overwrites
+    assert (managed.field, str(managed.manager)) == (
+        "spec.limits", "git:platform, commit 3f2a91c",
+    )  # fmt: skip
+    assert "git:platform, commit 3f2a91c" in planned(editor, RANGE).content.decode()
