@@ -100,8 +100,8 @@ schema: setup-dev ## the API's description
 	GATEHOUSE_ENV_FILE=/dev/null $(PY) manage.py spectacular --validate --fail-on-warn --file /dev/null
 
 lock: setup-dev ## pin requirements anew, from pyproject.toml
-	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url -o requirements/main.txt pyproject.toml
-	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group dev -o requirements/dev.txt pyproject.toml
+	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --extra server --extra cli -o requirements/main.txt pyproject.toml
+	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --extra server --extra cli --group dev -o requirements/dev.txt pyproject.toml
 	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group bench -o requirements/bench.txt
 	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group node -o requirements/node.txt
 

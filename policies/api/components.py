@@ -29,8 +29,8 @@ from policies.manifests.schema import (
     TEXT,
     Shape,
 )
+from policies.object_rules import PREEMPTION_POLICIES
 from policies.openapi import Answered, AnsweredExtension
-from policies.validators import PREEMPTION_POLICIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

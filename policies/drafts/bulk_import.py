@@ -15,8 +15,8 @@ from policies.drafts.kinds import BY_NAME, CONFIGURATION
 from policies.managed_fields import managers_from_json, overwritten
 from policies.manifests import diff_in_words
 from policies.manifests.bundle import read_bundle
-from policies.manifests.checks import refusal_problems
 from policies.manifests.documents import ManifestError, Problem
+from policies.manifests.refusals import refusal_problems
 from policies.manifests.sources import Source
 from policies.models import LimitedResource
 

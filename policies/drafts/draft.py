@@ -17,10 +17,10 @@ from policies.manifests.checks import (
     configuration_problems,
     limited_resources,
     object_problems,
-    refusal_problems,
 )
 from policies.manifests.documents import ManifestError, Problem
 from policies.manifests.objects import BundleObject, find_objects
+from policies.manifests.refusals import refusal_problems
 from policies.manifests.render import admission_configuration, render_documents, render_manifests
 from policies.manifests.schema import KINDS as SHAPES
 from policies.manifests.schema import QUOTA_CONFIGURATION, shape_findings

@@ -1,6 +1,6 @@
-"""Problems of one BundleObject: shape, old and new names, rules of its kind, a refused save.
+"""Problems of one BundleObject: shape, old and new names, rules of its kind.
 
-The rules themselves are the engine's and the validators'.
+The rules themselves are the engine's and those of ``policies.object_rules``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,10 @@ from engine.resource_quota import (
 )
 from policies.manifests.objects import CLUSTER_KINDS
 from policies.manifests.schema import KINDS, QUOTA_CONFIGURATION, TWICE, TYPE, shape_findings
-from policies.validators import errors_by_path, metadata_errors, priority_class_errors, text_errors
+from policies.object_rules import metadata_errors, priority_class_errors, text_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-
-    from django.core.exceptions import ValidationError
 
     from policies.manifests.documents import Problem
     from policies.manifests.objects import BundleObject
@@ -65,17 +63,6 @@ def configuration_problems(item: BundleObject) -> list[Problem]:
         return [item.problem(error.field, error.detail)]
     return [
         item.problem(error.field, error.message) for error in validate_limited_resources(entries)
-    ]
-
-
-def refusal_problems(
-    item: BundleObject, error: ValidationError, hints: Mapping[str, str] | None = None
-) -> list[Problem]:
-    """The problems of an object that the models refuse; ``hints`` by code of the error."""
-    return [
-        item.problem(path, entry["message"], (hints or {}).get(entry["code"], ""), entry["code"])
-        for path, entries in errors_by_path(error).items()
-        for entry in entries
     ]
 
 

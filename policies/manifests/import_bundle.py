@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from policies import services
 from policies.managed_fields import managers_from_json, overwritten
-from policies.manifests.checks import refusal_problems
 from policies.manifests.documents import ManifestError
 from policies.manifests.export import export_limited_resources
+from policies.manifests.refusals import refusal_problems
 from policies.manifests.render import admission_configuration, render_documents, render_manifests
 from policies.services import FieldWriter
 

@@ -12,13 +12,12 @@ from django.db.models import Q
 from engine.errors import DecodeError, ErrorType, FieldError
 from engine.names import dns1123_label_errors
 from engine.policy import Authority
+from policies.object_rules import metadata_errors, text_errors
 from policies.validators import (
     DNS_LABEL,
     PlacedError,
     as_validation_error,
     decode_error_as_field_error,
-    metadata_errors,
-    text_errors,
 )
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from django.db.models import Q
 from engine.errors import ErrorType, FieldError
 from engine.wire import RawNumber
 from policies.models.cluster import Cluster, Labelled
-from policies.validators import priority_class_errors
+from policies.object_rules import priority_class_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

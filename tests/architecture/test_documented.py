@@ -12,7 +12,7 @@ from engine.decision import Reason
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "reference"
-OURS = {"portal", "policies", "sync", "admission", "engine"}
+OURS = {"portal", "policies", "sync", "admission", "gatehouse_cli", "engine"}
 
 
 def words_in_code(pattern: str, *folders: str) -> list[str]:

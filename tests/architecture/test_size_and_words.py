@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("portal", "admission", "sync", "policies", "engine")
+PACKAGES = ("portal", "admission", "sync", "gatehouse_cli", "policies", "engine")
 MODULES = sorted(
     path
     for package in PACKAGES

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "explanation" / "architecture.md").read_text("utf-8")
-PACKAGES = ("engine", "policies", "sync", "admission", "portal")
+PACKAGES = ("engine", "policies", "sync", "admission", "gatehouse_cli", "portal")
 
 
 def exists(name: str) -> bool:
@@ -51,7 +51,13 @@ def test_steps_of_the_flows_exist_and_are_few() -> None:
 
 
 def test_modules_and_names_on_the_page_exist() -> None:
-    names = set(re.findall(r"`((?:engine|policies|sync|admission|portal)\.[a-z_A-Z.]+)`", PAGE))
+    names = set(
+        re.findall(
+            r"`((?:engine|policies|sync|admission|gatehouse_cli|portal)\.[a-z_A-Z.]+)`", PAGE
+        )
+    )
     assert [name for name in sorted(names) if not exists(name)] == []
-    files = re.findall(r"`((?:engine|policies|sync|admission|portal)/[a-z_/.]+)`", PAGE)
+    files = re.findall(
+        r"`((?:engine|policies|sync|admission|gatehouse_cli|portal)/[a-z_/.]+)`", PAGE
+    )
     assert [name for name in files if not (ROOT / name).exists() and "static" not in name] == []

@@ -1,0 +1,1 @@
+"""One module a subcommand, each with its ``command``: options, one call, its answer printed."""

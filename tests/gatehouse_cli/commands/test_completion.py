@@ -1,0 +1,37 @@
+"""Scripts of shells, and the words that they are given."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gatehouse_cli.main import run
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_script_asks_the_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["completion", shell]) == 0
+    assert f"_GATEHOUSE_COMPLETE={shell}_complete" in capsys.readouterr().out
+
+
+def test_words_of_a_command_are_completed() -> None:
+    asked = {
+        "_GATEHOUSE_COMPLETE": "bash_complete",
+        "COMP_WORDS": "gatehouse comp",
+        "COMP_CWORD": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "gatehouse_cli"],
+        cwd=ROOT,
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "plain,completion\n"
