@@ -1,4 +1,4 @@
-"""Decide without a server: cases, requests and manifests in, rendered decisions out.
+"""Decide cases without a server: a line of JSON in, its rendered decision out.
 
 Plain Python without files or database: the command reads and prints.
 """
@@ -7,78 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from admission.wire.review import build_request
 from engine.chain import admit
 from engine.decision_json import render_decision
 from engine.errors import DecodeError
-from engine.policy_manifests import (
-    build_policy_set,
-    check_policies,
-    is_cluster_scoped,
-    is_policy,
-    kind_of,
-    resource_of,
-)
-from engine.request import Operation, Phase
+from engine.policy_manifests import build_policy_set
+from engine.request import Phase
+from engine.request_json import complete_request
 from engine.wire import loads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from engine.policy import PolicySet
     from engine.request import AdmissionRequest
-
-__all__ = [
-    "answer_case",
-    "answer_line",
-    "build_policy_set",
-    "check_policies",
-    "complete_request",
-    "is_policy",
-    "only_namespace",
-    "read_case",
-    "request_for",
-]
-
-
-def only_namespace(manifests: Iterable[Any]) -> str:
-    """Name the namespace that all policies share; ``default`` if they do not."""
-    metadata = [m.get("metadata") for m in manifests if isinstance(m, dict) and is_policy(m)]
-    namespaces = {each.get("namespace") for each in metadata if isinstance(each, dict)}
-    namespace = namespaces.pop() if len(namespaces) == 1 else None
-    return namespace if namespace and isinstance(namespace, str) else "default"
-
-
-def request_for(
-    obj: Mapping[str, Any], *, namespace: str = "", operation: Operation = Operation.CREATE
-) -> AdmissionRequest:
-    """Make the request that an API server would send for a manifest; raises ``DecodeError``."""
-    return complete_request({"object": obj, "operation": operation.value, "namespace": namespace})
-
-
-def complete_request(
-    raw: Mapping[str, Any], *, default_namespace: str = "default"
-) -> AdmissionRequest:
-    """Read a request; kind, resource, namespace and name may come from its object.
-
-    Kinds known to live outside namespaces get none. Raises ``DecodeError``.
-    """
-    given_object = raw.get("object")
-    obj: Mapping[str, Any] = given_object if isinstance(given_object, dict) else {}
-    given_metadata = obj.get("metadata")
-    metadata: Mapping[str, Any] = given_metadata if isinstance(given_metadata, dict) else {}
-    kind = raw.get("kind") or kind_of(obj)
-    if isinstance(kind, dict) and is_cluster_scoped(kind.get("kind")):
-        default_namespace = ""
-    completed = {
-        **raw,
-        "kind": kind,
-        "resource": raw.get("resource") or resource_of(kind),
-        "operation": raw.get("operation") or Operation.CREATE.value,
-        "namespace": raw.get("namespace") or metadata.get("namespace") or default_namespace,
-        "name": raw.get("name") or metadata.get("name"),
-    }
-    return build_request(completed)
 
 
 def answer_line(line: str | bytes, limited_resources: object = None) -> dict[str, Any]:

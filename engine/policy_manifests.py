@@ -119,6 +119,14 @@ def decode_policy(manifest: object, path: str) -> Policy | None:
         raise DecodeError(f"{path}.{error.field}", error.detail) from None
 
 
+def only_namespace(manifests: Iterable[Any]) -> str:
+    """Name the namespace that all policies share; ``default`` if they do not."""
+    metadata = [m.get("metadata") for m in manifests if isinstance(m, dict) and is_policy(m)]
+    namespaces = {each.get("namespace") for each in metadata if isinstance(each, dict)}
+    namespace = namespaces.pop() if len(namespaces) == 1 else None
+    return namespace if namespace and isinstance(namespace, str) else "default"
+
+
 def check_policies(manifests: Sequence[Any]) -> None:
     """Refuse policies that Kubernetes would not store; raises ``DecodeError`` with all errors."""
     for index, manifest in enumerate(manifests):

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Q
 
-from admission.offline import build_policy_set
 from admission.record.redaction import restore
-from admission.wire.review import build_request
 from engine.chain import admit
 from engine.errors import DecodeError
 from engine.policy import Authority, PolicySet
+from engine.policy_manifests import build_policy_set
 from engine.request import Operation, Phase
+from engine.request_json import build_request
 from policies import snapshot
 from policies.models import PolicyRevision
 

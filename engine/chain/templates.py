@@ -38,6 +38,7 @@ _TEMPLATE_PATHS: Final = {
     "replicationcontrollers": ("spec", "template"),
     "jobs.batch": ("spec", "template"),
     "cronjobs.batch": ("spec", "jobTemplate", "spec", "template"),
+    "podtemplates": ("template",),
 }
 _STEP: Final = "PodTemplate"
 _LONGEST_DETAIL: Final = 2048  # bytes
@@ -85,28 +86,36 @@ def check_template(
     request: AdmissionRequest, policy_set: PolicySet, now: str | int | None = None
 ) -> TemplateCheck:
     """Judge one pod of a workload by ranges and quotas."""
-    template_path = _TEMPLATE_PATHS.get(str(request.resource))
-    is_written = request.operation in (Operation.CREATE, Operation.UPDATE)
-    if template_path is None or request.sub_resource or not is_written:
+    path = template_path(request)
+    if path is None:
         return _NO_TEMPLATE
     template: Any = request.object
-    for name in template_path:
+    for name in path:
         template = template.get(name) if isinstance(template, dict) else None
     if not isinstance(template, dict):
         return _NO_TEMPLATE
-    pod_request = _pod_request(request, template)
+    pod = pod_request(request, template)
     # Whichever side enforces, the pods will meet these ranges and quotas.
     resources_only = dataclasses.replace(
         policy_set, metadata_policies=(), authority=Authority.PORTAL
     )
     kind = request.kind.kind
     try:
-        return TemplateCheck(kind=kind, inspection=_inspect(pod_request, resources_only, now))
+        return TemplateCheck(kind=kind, inspection=_inspect(pod, resources_only, now))
     except DecodeError as error:
         return TemplateCheck(kind=kind, problem=(error.detail,))
 
 
-def _pod_request(request: AdmissionRequest, template: Mapping[str, Any]) -> AdmissionRequest:
+def template_path(request: AdmissionRequest) -> tuple[str, ...] | None:
+    """Where a written workload keeps the template of its pods; None for other requests."""
+    is_written = request.operation in (Operation.CREATE, Operation.UPDATE)
+    if request.sub_resource or not is_written:
+        return None
+    return _TEMPLATE_PATHS.get(str(request.resource))
+
+
+def pod_request(request: AdmissionRequest, template: Mapping[str, Any]) -> AdmissionRequest:
+    """Make the dry run of creating one pod of a workload."""
     metadata = template.get("metadata")
     named = {"generateName": f"{request.display_name}-", "namespace": request.namespace}
     pod = {

@@ -13,11 +13,12 @@ import copy
 import itertools
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from admission import offline
 from engine.chain import admit
 from engine.pod import limit_range_totals, read_pod
 from engine.policy import PolicySet
+from engine.policy_manifests import build_policy_set
 from engine.request import Phase
+from engine.request_json import complete_request
 from tests.cluster.amounts import PAGES, UNIT, spell, value
 from tests.cluster.cases import SHARES, draw_case
 from tests.cluster.evaluation import as_seen
@@ -60,7 +61,7 @@ class CaseGenerator:
 
     def next_case(self) -> Case | None:
         """The next case; None if all remaining kinds have only one verdict."""
-        self._policies = offline.build_policy_set(
+        self._policies = build_policy_set(
             self.world.policies, self._setting.limited, namespace=self.world.name
         )
         while kinds := {each: share for each, share in SHARES.items() if self._is_open(each)}:
@@ -125,7 +126,7 @@ class CaseGenerator:
         if placed is None:
             return None
         seen = as_seen({**placed, "defaultPriority": self._setting.default_priority})
-        request = offline.complete_request(seen["request"])
+        request = complete_request(seen["request"])
         return admit(request, self._policies, phase=Phase.BOTH)
 
     def _bounds_of(self, case: Case, decision: Decision) -> Iterator[tuple[Case, Case]]:

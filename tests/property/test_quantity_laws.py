@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.quantity import Quantity, QuantityError
-from engine.quantity_text import read, read_any
+from engine.quantity.text import read, read_any
 
 pytestmark = pytest.mark.no_cover  # thousands of cases: tracing each line of them takes minutes
 POWERS = {

@@ -6,7 +6,6 @@ import gzip
 import sys
 from argparse import RawDescriptionHelpFormatter
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
@@ -17,11 +16,13 @@ from engine.chain import admit
 from engine.decision_json import render_decision, render_step
 from engine.errors import DecodeError
 from engine.request import Operation, Phase
+from engine.request_json import complete_request
 from engine.wire import dumps
 from policies import snapshot
 from policies.manifests.documents import ManifestError
+from policies.manifests.policy_files import read_policy_files
 from policies.manifests.render import render_documents
-from policies.manifests.sources import parse_documents
+from policies.manifests.sources import parse_documents, read_sources
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
     from engine.decision import Decision
     from engine.policy import PolicySet
     from engine.request import AdmissionRequest
+    from policies.manifests.policy_files import PolicyFiles
 
 DENIED: Final = 1
 UNUSABLE: Final = 2
-_MANIFEST_SUFFIXES: Final = (".yaml", ".yml", ".json")
 _HELP: Final = """\
 Show the decision about an object, its reasons, and the object as it would be stored.
 
@@ -103,24 +104,8 @@ class Command(BaseCommand):
 
 
 def _read_manifests(file: str) -> list[Any]:
-    yaml = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    return [document.value for document in parse_documents(yaml, file)]
-
-
-def _read_policies(file_names: list[str]) -> list[Any]:
-    """Read every document of files and, in name order, of folders; lists are opened."""
-    files: list[str] = []
-    for file_name in file_names:
-        path = Path(file_name)
-        if path.is_dir():
-            files += sorted(str(p) for p in path.rglob("*") if p.suffix in _MANIFEST_SUFFIXES)
-        else:
-            files.append(file_name)
-    manifests: list[Any] = []
-    for document in (document for file in files for document in _read_manifests(file)):
-        listed_manifests = document.get("items") if isinstance(document, dict) else None
-        manifests += listed_manifests if isinstance(listed_manifests, list) else [document]
-    return manifests
+    sources = read_sources([file])
+    return [each.value for source in sources for each in parse_documents(source.text, source.name)]
 
 
 def _limited_resources(file_name: str | None) -> object:
@@ -150,10 +135,9 @@ def _find_limited(document: Any) -> object:
 def _judge(options: dict[str, Any], limited_resources: object) -> Decision:
     if not options["object"]:
         raise CommandError("give an object to judge, or --cases", returncode=UNUSABLE)
-    manifests = _read_policies(options["file"])
-    offline.check_policies(manifests)
-    request = _request_to_judge(options, offline.only_namespace(manifests))
-    policies = _policies(options, request, manifests, limited_resources)
+    policy_files = read_policy_files(options["file"])
+    request = _request_to_judge(options, policy_files.namespace)
+    policies = _policies(options, request, policy_files, limited_resources)
     return admit(request, policies, phase=Phase(options["phase"]))
 
 
@@ -168,14 +152,14 @@ def _request_to_judge(options: dict[str, Any], default_namespace: str) -> Admiss
         "operation": options["operation"] or ("UPDATE" if old_manifest else "CREATE"),
         "namespace": options["namespace"],
     }
-    return offline.complete_request(request_parts, default_namespace=default_namespace)
+    return complete_request(request_parts, default_namespace=default_namespace)
 
 
 def _policies(
-    options: dict[str, Any], request: AdmissionRequest, manifests: list[Any], limited: object
+    options: dict[str, Any], request: AdmissionRequest, policy_files: PolicyFiles, limited: object
 ) -> PolicySet:
     if not options["cluster"]:
-        return offline.build_policy_set(manifests, limited, namespace=request.namespace)
+        return policy_files.policy_set(request.namespace, limited)
     if not snapshot.has_cluster(options["cluster"]):
         raise LookupError(f"there is no cluster {options['cluster']} here")
     return snapshot.load(options["cluster"], request.namespace)

@@ -12,11 +12,11 @@ from django.db import DatabaseError, connection, transaction
 
 from admission.models import AppendOnlyError, AuditEvent, Verdict, decision_id
 from admission.record import redaction, write
-from admission.wire.review import build_request
 from engine import chain
 from engine.decision import Decision, Outcome, Step
 from engine.policy import PolicyRef
 from engine.request import Phase
+from engine.request_json import build_request
 from engine.wire import RawNumber, loads
 from policies import snapshot
 from tests.builders import container

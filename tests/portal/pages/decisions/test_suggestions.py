@@ -9,9 +9,10 @@ import pytest
 
 from admission.explain.object_diff import ABSENT
 from admission.explain.suggest import suggest
-from admission.offline import build_policy_set, request_for
 from engine.chain import admit
+from engine.policy_manifests import build_policy_set
 from engine.request import Phase
+from engine.request_json import request_for
 from tests.builders import claim, container, limit_range, metadata_policy, pod, resource_quota
 
 

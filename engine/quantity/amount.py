@@ -1,7 +1,7 @@
 """``Quantity``: an exact amount in nanos, Kubernetes' arithmetic, comparison and rounding of it.
 
 Source: ``k8s.io/apimachinery/pkg/api/resource`` (quantity.go, suffix.go, amount.go), with the exact
-arithmetic of its newest form. Values are whole numbers of nanos; ``quantity_text`` has their texts.
+arithmetic of its newest form. Values are whole numbers of nanos; ``text`` has their texts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from engine.quantity_text import (
+from engine.quantity.text import (
     BINARY_SI,
     CACHED,
     CACHED_LENGTH,
@@ -166,6 +166,10 @@ class Quantity:
             is_kept = fmt == BINARY_SI and 0 <= self.nano <= nano <= LARGEST_BINARY
             is_kept = is_kept and nano > 0 and not nano % _WHOLE_KIBI
         return _made(nano, fmt) if is_kept else (self + more).stored()
+
+    def times(self, number: int) -> Quantity:
+        """Multiply exactly by a whole number; infinity stays what it is."""
+        return _made(_capped(self.nano * number), self.format)
 
     def __sub__(self, other: Quantity) -> Quantity:
         return _made(_exact_sum(self.nano, -other.nano), self.format if self.nano else other.format)
