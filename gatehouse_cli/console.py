@@ -1,41 +1,65 @@
-"""Rich's consoles of standard output and error, in colour only on terminals; progress bars."""
+"""Progress of long work: a bar on standard error, on a terminal only, and gone at the end."""
 
 from __future__ import annotations
 
+import sys
+import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rich.progress import Progress
 
-def output_console() -> Console:
-    """Make the console of standard output; lines are never wrapped, so that pipes get them whole.
-
-    Rich itself heeds NO_COLOR, FORCE_COLOR and TERM=dumb.
-    """
-    return Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
-
-
-def error_console() -> Console:
-    """Make the console of standard error."""
-    return Console(stderr=True, highlight=False, soft_wrap=True, emoji=False, markup=False)
+_PATIENCE: Final = 0.5
+"""Seconds of work before a bar appears: what is done by then needs none."""
 
 
 @contextmanager
 def progress(title: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Show a bar on standard error while the block runs; on a terminal only, and removed after it.
+    """Show how much of ``total`` is done while the block runs; None is of unknown length.
 
     Gives the function that reports how many parts are done since its last call.
     """
-    console = error_console()
-    if not console.is_terminal:
+    if not sys.stderr.isatty():
         yield lambda _done: None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as shown:
-        task = shown.add_task(title, total=total)
-        yield lambda done: shown.advance(task, done)
+    shown: list[Progress] = []
+    began, done = time.monotonic(), 0
+
+    def advance(more: int) -> None:
+        nonlocal done
+        done += more
+        if not shown and (total is None or time.monotonic() - began > _PATIENCE):
+            shown.append(_bar(title, total))
+        if shown:
+            shown[0].update(shown[0].task_ids[0], completed=done)
+
+    try:
+        if total is None:
+            advance(0)
+        yield advance
+    finally:
+        for bar in shown:
+            bar.stop()
+
+
+def _bar(title: str, total: int | None) -> Progress:
+    # Imported late: it takes longer than most runs, and pipelines have no terminal.
+    from rich.console import Console  # noqa: PLC0415 - for that time
+    from rich.progress import (  # noqa: PLC0415 - the same
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    columns = [TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
+    if total is not None:
+        columns.insert(2, MofNCompleteColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar.add_task(title, total=total)
+    bar.start()
+    return bar

@@ -1,7 +1,8 @@
-"""ExitCode, the meaning of the command's exit codes; CliError, which ends it with one message."""
+"""ExitCode, what exit codes mean; CliError, which ends the command; whether colour is wanted."""
 
 from __future__ import annotations
 
+import os
 from enum import IntEnum
 from typing import IO, Any
 
@@ -30,4 +31,10 @@ class CliError(click.ClickException):
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message on standard error, each line as it is."""
         label = click.style("gatehouse:", fg="red", bold=True)
-        click.echo(f"{label} {self.format_message()}", file=file, err=file is None)
+        text = f"{label} {self.format_message()}"
+        click.echo(text, file=file, err=file is None, color=wanted_colour())
+
+
+def wanted_colour() -> bool | None:
+    """Whether to write in colour: never with NO_COLOR (no-color.org); None is on terminals."""
+    return False if os.environ.get("NO_COLOR") else None

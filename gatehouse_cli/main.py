@@ -10,9 +10,9 @@ from typing import Final, NoReturn
 import click
 
 from gatehouse_cli import __version__
-from gatehouse_cli.exit_codes import CliError, ExitCode
+from gatehouse_cli.exit_codes import CliError, ExitCode, wanted_colour
 
-COMMANDS: Final = ("completion",)
+COMMANDS: Final = ("test", "completion")
 """Each is the ``command`` of the module of its name in ``gatehouse_cli.commands``."""
 PLUGIN: Final = "kubectl-gatehouse"
 
@@ -70,6 +70,7 @@ def run(arguments: list[str], *, program: str = "gatehouse") -> int:
             prog_name=shown_name,
             complete_var="_GATEHOUSE_COMPLETE",
             standalone_mode=False,
+            color=wanted_colour(),
         )
     except click.Abort:
         return ExitCode.INTERRUPTED

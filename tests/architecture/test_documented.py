@@ -9,6 +9,8 @@ import pytest
 from django.core.management import get_commands
 
 from engine.decision import Reason
+from gatehouse_cli.exit_codes import ExitCode
+from gatehouse_cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -45,3 +47,14 @@ def our_commands() -> list[str]:
 @pytest.mark.parametrize("command", our_commands())
 def test_command_is_documented(command: str) -> None:
     assert f"`{command}`" in (REFERENCE / "commands.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_subcommand_is_documented(command: str) -> None:
+    assert f"`gatehouse {command}" in (REFERENCE / "commands.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("code", list(ExitCode))
+def test_exit_code_is_documented(code: ExitCode) -> None:
+    page = (REFERENCE / "commands.md").read_text("utf-8")
+    assert code is ExitCode.INTERRUPTED or f"\n| {code} | " in page

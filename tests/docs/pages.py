@@ -23,9 +23,12 @@ BLOCK = re.compile(
 )
 OURS = ".venv/bin/python manage.py "
 MODULE = ".venv/bin/python -m portal."
+CLI = ".venv/bin/python -m gatehouse_cli "
+INSTALLED_CLI = "gatehouse "
 EXIT_CODE = re.compile(r"# exit code (\d+)$")
-# Run by tests/servers (make run), by this test run itself (make test), or by a container engine.
-ELSEWHERE = re.compile(r"make (run|test)|(GATEHOUSE_\w+=\S+ )?docker compose up .*")
+# Run by tests/servers (make run), by this test run itself (make test), with a package index, or by
+# a container engine.
+ELSEWHERE = re.compile(r"make (run|test)|pipx .*|(GATEHOUSE_\w+=\S+ )?docker compose up .*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,10 @@ class Command:
         words = shlex.split(self.line, comments=True)
         if self.line.startswith(OURS):
             words = [sys.executable, str(ROOT / "manage.py"), *words[2:]]
+        elif self.line.startswith(CLI):
+            words = [sys.executable, *words[1:]]
+        elif self.line.startswith(INSTALLED_CLI):
+            words = [sys.executable, "-m", "gatehouse_cli", *words[1:]]
         elif self.line.startswith(MODULE):
             words = [sys.executable, *words[1:], "--folder", str(folder)]
         elsewhere = {"GATEHOUSE_DATABASE_URL", "GATEHOUSE_BROKER_URL"}

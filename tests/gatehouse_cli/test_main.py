@@ -102,5 +102,12 @@ def test_no_command_imports_what_only_a_server_needs() -> None:
     assert found.isdisjoint({"django", "rest_framework", "celery", "lightkube", "psycopg"})
 
 
+def test_test_imports_neither_django_nor_what_talks_to_a_portal() -> None:
+    examples = str(ROOT / "docs" / "examples")
+    found = imported_by(["test", "-f", f"{examples}/limits.yaml", f"{examples}/pod.yaml"])
+    assert {"engine", "policies", "yaml"} <= found
+    assert found.isdisjoint({"django", "rest_framework", "celery", "lightkube", "httpx2", "rich"})
+
+
 def test_start_waits_for_no_other_command() -> None:
     assert imported_by(["--version"]).isdisjoint({"rich", "yaml", "engine", "httpx2"})
