@@ -9,7 +9,7 @@ TESTS ?=
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev frontend run test test-pythons test-postgres test-servers test-cluster test-ui fuzz faults chaos soak mutants conformance verify-all check lint walls types dependencies templates \
-	settings schema lock format clean python bench bench-quick bench-against bench-growth bench-peers bench-docs bench-profile bench-ui screenshots
+	settings schema client lock format clean python bench bench-quick bench-against bench-growth bench-peers bench-docs bench-profile bench-ui screenshots
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -98,6 +98,9 @@ settings: setup-dev ## system checks as deployed, and migrations that nobody for
 
 schema: setup-dev ## the API's description
 	GATEHOUSE_ENV_FILE=/dev/null $(PY) manage.py spectacular --validate --fail-on-warn --file /dev/null
+
+client: setup-dev ## write gatehouse_cli/client from the API's description
+	@GATEHOUSE_ENV_FILE=/dev/null $(PY) manage.py spectacular --format openapi-json | $(PY) -m portal.dev.client
 
 lock: setup-dev ## pin requirements anew, from pyproject.toml
 	.venv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --extra server --extra cli -o requirements/main.txt pyproject.toml

@@ -12,7 +12,19 @@ import click
 from gatehouse_cli import __version__
 from gatehouse_cli.exit_codes import CliError, ExitCode, wanted_colour
 
-COMMANDS: Final = ("test", "completion")
+COMMANDS: Final = (
+    "test",
+    "login",
+    "get",
+    "describe",
+    "plan",
+    "diff",
+    "apply",
+    "delete",
+    "export",
+    "why",
+    "completion",
+)
 """Each is the ``command`` of the module of its name in ``gatehouse_cli.commands``."""
 PLUGIN: Final = "kubectl-gatehouse"
 

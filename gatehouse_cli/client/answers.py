@@ -1,0 +1,274 @@
+"""Answers of the API that the command reads. Written by ``make client``: do not edit."""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired, TypedDict
+
+
+class BlockJson(TypedDict):
+    """A reason for which nothing was stored."""
+
+    code: str
+    message: str
+
+
+class ChangedFieldJson(TypedDict):
+    """One field of the object; texts are empty where there is no value."""
+
+    after: str
+    before: str
+    field: str
+
+
+class DecisionJson(TypedDict):
+    """Everything on record about one decision."""
+
+    api_group: str
+    authority: str
+    charges: list[DecisionChargeJson]
+    client: str
+    cluster: str
+    code: int
+    created: str
+    dry_run: bool
+    duration_us: int
+    groups: list[str]
+    id: str
+    kind: str
+    message: str
+    more_observed: int
+    more_violations: int
+    name: str
+    namespace: str
+    object_uid: str
+    observed: list[ViolationJson]
+    operation: str
+    patch: list[PatchOperationJson]
+    phase: str
+    policies: list[PolicyRefJson]
+    policy_revision: int
+    reason: str
+    request: dict[str, Any]
+    request_uid: str
+    resource: str
+    sub_resource: str
+    trace: list[StepJson]
+    user: str
+    verdict: str
+    violations: list[ViolationJson]
+    warnings: list[str]
+
+
+class DecisionChargeJson(TypedDict):
+    """What the object costs one quota: the growth of its use, and the whole use of the object."""
+
+    amounts: dict[str, str]
+    delta: dict[str, str]
+    quota: PolicyRefJson
+
+
+class DecisionSummaryJson(TypedDict):
+    """One line of the list."""
+
+    api_group: str
+    authority: str
+    cluster: str
+    code: int
+    created: str
+    dry_run: bool
+    duration_us: int
+    id: str
+    kind: str
+    message: str
+    name: str
+    namespace: str
+    operation: str
+    phase: str
+    reason: str
+    sub_resource: str
+    user: str
+    verdict: str
+
+
+class EffectivePoliciesJson(TypedDict):
+    """All policies of a namespace: ranges, then metadata policies, then quotas."""
+
+    authority: str
+    limitedResources: list[dict[str, Any]]
+    policies: list[EffectivePolicyJson]
+
+
+class EffectivePolicyJson(TypedDict):
+    """One policy in effect."""
+
+    enforcement: str
+    manifest: dict[str, Any]
+    used: NotRequired[dict[str, str]]
+
+
+class ExplanationJson(TypedDict):
+    """Why a decision came out so, and what would change it."""
+
+    deciding: list[OriginJson]
+    decision: str
+    is_of_then: bool
+    sentence: str
+    since: list[OriginJson]
+    suggestions: list[SuggestionJson]
+    today: TodayJson | None
+
+
+class ManagedFieldJson(TypedDict):
+    """A field that somebody manages."""
+
+    commit: str
+    field: str
+    manager: str
+    removed: bool
+    revision: int
+    time: str
+
+
+class ObjectManagersJson(TypedDict):
+    """Who manages an object."""
+
+    fields: list[ManagedFieldJson]
+    set: str
+
+
+class ObjectNameJson(TypedDict):
+    """The name of an object."""
+
+    kind: str
+    name: str
+    namespace: str
+
+
+class OriginJson(TypedDict):
+    """A revision of a policy, and its changes in words."""
+
+    changes: list[str]
+    created: str
+    kind: str
+    name: str
+    namespace: str
+    reason: str
+    revision: int
+    user: str
+
+
+class PatchOperationJson(TypedDict):
+    """One operation of a JSON Patch (RFC 6902)."""
+
+    op: str
+    path: str
+    value: NotRequired[Any]
+
+
+class PlanCountsJson(TypedDict):
+    """The number of objects of each action."""
+
+    change: int
+    conflict: int
+    create: int
+    delete: int
+    unchanged: int
+
+
+class PlannedObjectJson(TypedDict):
+    """What an apply does with one object."""
+
+    action: str
+    changes: list[str]
+    conflicts: list[ManagedFieldJson]
+    diff: str
+    kept: list[ManagedFieldJson]
+    kind: str
+    name: str
+    namespace: str
+    revision: int
+
+
+class PolicyRefJson(TypedDict):
+    """A policy at one revision."""
+
+    kind: str
+    name: str
+    namespace: str
+    revision: int
+
+
+class RevisionJson(TypedDict):
+    """One recorded write."""
+
+    action: str
+    after: dict[str, Any] | None
+    before: dict[str, Any] | None
+    cluster: str
+    cluster_revision: int
+    commit: str
+    created: str
+    id: int | None
+    kind: str
+    manager: str
+    name: str
+    namespace: str
+    number: int
+    reason: str
+    uid: str
+    user: str
+
+
+class SetPlanJson(TypedDict):
+    """A plan, and whether it was carried out."""
+
+    applied: bool
+    blocked: list[BlockJson]
+    cluster: str
+    commit: str
+    counts: PlanCountsJson
+    dryRun: bool
+    hints: list[str]
+    left: list[ObjectNameJson]
+    manager: str
+    objects: list[PlannedObjectJson]
+    others: list[str]
+    set: str
+
+
+class StepJson(TypedDict):
+    """One policy (and rule) that was evaluated, and the result."""
+
+    detail: str
+    name: str
+    numbers: dict[str, str]
+    outcome: str
+    policy: PolicyRefJson | None
+    rule: int | None
+
+
+class SuggestionJson(TypedDict):
+    """A smallest set of changes under which the request would have passed."""
+
+    changes: list[ChangedFieldJson]
+    passes_today: bool
+
+
+class TodayJson(TypedDict):
+    """The decision about the same request under the policies of now."""
+
+    allowed: bool
+    differs: bool
+    message: str
+    violations: list[Any]
+
+
+class ViolationJson(TypedDict):
+    """One rule that the object breaks."""
+
+    field: str
+    message: str
+    numbers: dict[str, str]
+    policy: PolicyRefJson | None
+    reason: str
+    rule: int | None

@@ -1,0 +1,189 @@
+"""Operations of the API that the command calls. Written by ``make client``: do not edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from gatehouse_cli.client.shape import ApiOperation, Page
+
+if TYPE_CHECKING:
+    from gatehouse_cli.client.answers import (
+        DecisionJson,
+        DecisionSummaryJson,
+        EffectivePoliciesJson,
+        ExplanationJson,
+        ObjectManagersJson,
+        RevisionJson,
+        SetPlanJson,
+    )
+
+APPLY_CREATE: Final[ApiOperation[SetPlanJson]] = ApiOperation(
+    "POST",
+    "/api/v1/apply/",
+    query="dryRun",
+)
+CLUSTERS_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
+    "GET",
+    "/api/v1/clusters/",
+    query=(
+        "created__gt created__gte created__lt created__lte fields limit name name__contains "
+        "name__exact name__in offset ordering revision__gte revision__lte updated__gt "
+        "updated__gte updated__lt updated__lte"
+    ),
+)
+CLUSTERS_DESTROY: Final[ApiOperation[dict[str, Any]]] = ApiOperation(
+    "DELETE",
+    "/api/v1/clusters/{name}/",
+    query="confirm dryRun reason",
+    headers="If-Match",
+)
+CLUSTERS_MANAGERS_RETRIEVE: Final[ApiOperation[ObjectManagersJson]] = ApiOperation(
+    "GET",
+    "/api/v1/clusters/{name}/managers/",
+)
+CLUSTERS_EXPORT_RETRIEVE: Final[ApiOperation[str]] = ApiOperation(
+    "GET",
+    "/api/v1/clusters/{name}/export/",
+    repeated="kind namespace",
+)
+NAMESPACES_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
+    "GET",
+    "/api/v1/namespaces/",
+    query=(
+        "cluster cluster__in created__gt created__gte created__lt created__lte fields "
+        "labelSelector limit name name__contains name__exact name__in offset ordering phase "
+        "phase__in revision__gte revision__lte updated__gt updated__gte updated__lt "
+        "updated__lte"
+    ),
+)
+NAMESPACES_DESTROY: Final[ApiOperation[dict[str, Any]]] = ApiOperation(
+    "DELETE",
+    "/api/v1/namespaces/{id}/",
+    query="dryRun reason",
+    headers="If-Match",
+)
+NAMESPACES_MANAGERS_RETRIEVE: Final[ApiOperation[ObjectManagersJson]] = ApiOperation(
+    "GET",
+    "/api/v1/namespaces/{id}/managers/",
+)
+NAMESPACES_EFFECTIVE_RETRIEVE: Final[ApiOperation[EffectivePoliciesJson]] = ApiOperation(
+    "GET",
+    "/api/v1/namespaces/{id}/effective/",
+)
+LIMITRANGES_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
+    "GET",
+    "/api/v1/limitranges/",
+    query=(
+        "cluster cluster__in created__gt created__gte created__lt created__lte enforcement "
+        "enforcement__in fields labelSelector limit name name__contains name__exact name__in "
+        "namespace namespace__in offset ordering resource resource__in revision__gte "
+        "revision__lte updated__gt updated__gte updated__lt updated__lte"
+    ),
+)
+LIMITRANGES_DESTROY: Final[ApiOperation[dict[str, Any]]] = ApiOperation(
+    "DELETE",
+    "/api/v1/limitranges/{id}/",
+    query="dryRun reason",
+    headers="If-Match",
+)
+LIMITRANGES_MANAGERS_RETRIEVE: Final[ApiOperation[ObjectManagersJson]] = ApiOperation(
+    "GET",
+    "/api/v1/limitranges/{id}/managers/",
+)
+METADATAPOLICIES_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
+    "GET",
+    "/api/v1/metadatapolicies/",
+    query=(
+        "cluster cluster__in created__gt created__gte created__lt created__lte enforcement "
+        "enforcement__in fields labelSelector limit name name__contains name__exact name__in "
+        "namespace namespace__in offset ordering reject revision__gte revision__lte "
+        "updated__gt updated__gte updated__lt updated__lte"
+    ),
+)
+METADATAPOLICIES_DESTROY: Final[ApiOperation[dict[str, Any]]] = ApiOperation(
+    "DELETE",
+    "/api/v1/metadatapolicies/{id}/",
+    query="dryRun reason",
+    headers="If-Match",
+)
+METADATAPOLICIES_MANAGERS_RETRIEVE: Final[ApiOperation[ObjectManagersJson]] = ApiOperation(
+    "GET",
+    "/api/v1/metadatapolicies/{id}/managers/",
+)
+RESOURCEQUOTAS_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
+    "GET",
+    "/api/v1/resourcequotas/",
+    query=(
+        "cluster cluster__in created__gt created__gte created__lt created__lte enforcement "
+        "enforcement__in fields labelSelector limit name name__contains name__exact name__in "
+        "namespace namespace__in offset ordering resource resource__in revision__gte "
+        "revision__lte updated__gt updated__gte updated__lt updated__lte"
+    ),
+)
+RESOURCEQUOTAS_DESTROY: Final[ApiOperation[dict[str, Any]]] = ApiOperation(
+    "DELETE",
+    "/api/v1/resourcequotas/{id}/",
+    query="dryRun reason",
+    headers="If-Match",
+)
+RESOURCEQUOTAS_MANAGERS_RETRIEVE: Final[ApiOperation[ObjectManagersJson]] = ApiOperation(
+    "GET",
+    "/api/v1/resourcequotas/{id}/managers/",
+)
+PRIORITYCLASSES_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
+    "GET",
+    "/api/v1/priorityclasses/",
+    query=(
+        "cluster cluster__in created__gt created__gte created__lt created__lte fields "
+        "global_default labelSelector limit name name__contains name__exact name__in offset "
+        "ordering revision__gte revision__lte updated__gt updated__gte updated__lt "
+        "updated__lte"
+    ),
+)
+PRIORITYCLASSES_DESTROY: Final[ApiOperation[dict[str, Any]]] = ApiOperation(
+    "DELETE",
+    "/api/v1/priorityclasses/{id}/",
+    query="dryRun reason",
+    headers="If-Match",
+)
+PRIORITYCLASSES_MANAGERS_RETRIEVE: Final[ApiOperation[ObjectManagersJson]] = ApiOperation(
+    "GET",
+    "/api/v1/priorityclasses/{id}/managers/",
+)
+LIMITEDRESOURCES_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
+    "GET",
+    "/api/v1/limitedresources/",
+    query=(
+        "created__gt created__gte created__lt created__lte fields limit name name__contains "
+        "name__exact name__in offset ordering revision__gte revision__lte updated__gt "
+        "updated__gte updated__lt updated__lte"
+    ),
+)
+DECISIONS_LIST: Final[ApiOperation[Page[DecisionSummaryJson]]] = ApiOperation(
+    "GET",
+    "/api/v1/decisions/",
+    query=(
+        "cluster cluster__in cursor dry_run fields kind kind__in last limit name namespace "
+        "namespace__in phase policy priority reason request_uid since until user verdict "
+        "verdict__in"
+    ),
+)
+DECISIONS_RETRIEVE: Final[ApiOperation[DecisionJson]] = ApiOperation(
+    "GET",
+    "/api/v1/decisions/{id}/",
+    query="fields",
+)
+DECISIONS_EXPLANATION_RETRIEVE: Final[ApiOperation[ExplanationJson]] = ApiOperation(
+    "GET",
+    "/api/v1/decisions/{decision_id}/explanation/",
+)
+REVISIONS_LIST: Final[ApiOperation[Page[RevisionJson]]] = ApiOperation(
+    "GET",
+    "/api/v1/revisions/",
+    query=(
+        "action action__in cluster cluster__in cluster_revision__gte cluster_revision__lte "
+        "created__gt created__gte created__lt created__lte fields kind kind__in limit name "
+        "name__contains name__exact name__in namespace namespace__in number__gte number__lte "
+        "offset ordering since uid uid__in until user user__in"
+    ),
+)

@@ -1,0 +1,79 @@
+"""``gatehouse describe``: one object with its effect, used amounts, manager and last revisions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from gatehouse_cli.client import operations
+from gatehouse_cli.connection import Connection, cluster_option, connected, namespace_option
+from gatehouse_cli.objects.kinds import KINDS, Kind, KindType
+from gatehouse_cli.objects.lookup import Selection, find, key_of
+from gatehouse_cli.stories.policy import Described, policy_lines
+
+if TYPE_CHECKING:
+    from gatehouse_cli.client.answers import EffectivePoliciesJson, ObjectManagersJson
+    from gatehouse_cli.client.session import PortalSession
+
+REVISIONS: Final = 5
+
+
+@click.command("describe")
+@click.argument("kind", type=KindType())
+@click.argument("name")
+@namespace_option
+@cluster_option
+@connected
+def command(*, connection: Connection, kind: Kind, name: str, namespace: str, cluster: str) -> None:
+    """Tell what one object says, what it does, and who wrote it when.
+
+    KIND is one of those of get, but no record: see gatehouse why for decisions.
+    """
+    if kind.is_record:
+        known = ", ".join(each.plural for each in KINDS if not each.is_record)
+        raise click.UsageError(f"{kind.plural} are records, not objects; known: {known}")
+    is_wide = not kind.cluster_filter
+    selection = Selection(
+        cluster="" if is_wide else cluster or connection.context.cluster,
+        namespace=namespace,
+        name=name,
+    )
+    with connection.open() as session:
+        shown = find(session, kind, selection)
+        described = Described(
+            kind=kind,
+            shown=shown,
+            effective=_effective(session, kind, shown),
+            managers=_managers(session, kind, shown),
+            revisions=_revisions(session, shown),
+        )
+    click.echo("\n".join(policy_lines(described)))
+
+
+def _effective(
+    session: PortalSession, kind: Kind, shown: dict[str, Any]
+) -> EffectivePoliciesJson | None:
+    if kind.manifest_kind == "Namespace":
+        return session.call(operations.NAMESPACES_EFFECTIVE_RETRIEVE, names={"id": shown["id"]})
+    if not kind.is_namespaced:
+        return None
+    query = {"cluster": shown["cluster"], "name__exact": shown["metadata"]["namespace"]}
+    for namespace in session.items(operations.NAMESPACES_LIST, query, most=1):
+        return session.call(operations.NAMESPACES_EFFECTIVE_RETRIEVE, names={"id": namespace["id"]})
+    return None
+
+
+def _managers(
+    session: PortalSession, kind: Kind, shown: dict[str, Any]
+) -> ObjectManagersJson | None:
+    if kind.managers is None:
+        return None
+    return session.call(kind.managers, names=key_of(kind.managers, shown))
+
+
+def _revisions(session: PortalSession, shown: dict[str, Any]) -> Any:
+    if not shown.get("uid"):
+        return []
+    query = {"uid": shown["uid"], "ordering": "-created"}
+    return list(session.items(operations.REVISIONS_LIST, query, most=REVISIONS))

@@ -1,0 +1,114 @@
+"""The columns of each kind in tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from gatehouse_cli.objects.times import age
+from gatehouse_cli.output import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Shown = Mapping[str, Any]
+
+
+def _member(*path: str) -> Any:
+    """The text of a member of an object; empty where it has none."""
+
+    def text_of(shown: Shown) -> str:
+        value: Any = shown
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        return "" if value is None else str(value)
+
+    return text_of
+
+
+def _age_column(member: str = "created") -> Column:
+    return Column("age", lambda shown: age(shown[member]))
+
+
+def _used_of_hard(shown: Shown) -> str:
+    status = shown["status"]
+    used = status["used"]
+    return ", ".join(f"{name}: {used.get(name, '?')}/{hard}" for name, hard in _hard(shown))
+
+
+def _hard(shown: Shown) -> list[tuple[str, Any]]:
+    return sorted((shown["spec"].get("hard") or {}).items())
+
+
+def _limit_types(shown: Shown) -> str:
+    return ", ".join(limit["type"] for limit in shown["spec"].get("limits", []))
+
+
+def _number_of_rules(shown: Shown) -> str:
+    return str(len(shown["spec"].get("rules", [])))
+
+
+def _limited(shown: Shown) -> str:
+    return ", ".join(str(entry.get("resource", "")) for entry in shown["limitedResources"])
+
+
+def _object_of(shown: Shown) -> str:
+    return f"{shown['kind']}/{shown['name']}"
+
+
+def _place(shown: Shown) -> str:
+    return f"{shown['cluster']}/{shown['namespace']}" if shown["namespace"] else shown["cluster"]
+
+
+_CLUSTER: Final = Column("cluster", _member("cluster"))
+_NAME: Final = Column("name", _member("metadata", "name"))
+_REVISION: Final = Column("revision", _member("revision"))
+_IN_NAMESPACE: Final = (_CLUSTER, Column("namespace", _member("metadata", "namespace")), _NAME)
+_POLICY: Final = (Column("enforcement", _member("enforcement")), _REVISION, _age_column())
+
+OF_CLUSTERS: Final = (
+    Column("name", _member("name")),
+    _REVISION,
+    Column("policies at", _member("policy_revision")),
+    Column("description", _member("description")),
+    _age_column(),
+)
+OF_NAMESPACES: Final = (
+    _CLUSTER,
+    _NAME,
+    Column("phase", _member("phase")),
+    _REVISION,
+    _age_column(),
+)
+OF_LIMIT_RANGES: Final = (*_IN_NAMESPACE, Column("limits", _limit_types), *_POLICY)
+OF_METADATA_POLICIES: Final = (*_IN_NAMESPACE, Column("rules", _number_of_rules), *_POLICY)
+OF_RESOURCE_QUOTAS: Final = (*_IN_NAMESPACE, *_POLICY, Column("used/hard", _used_of_hard))
+OF_PRIORITY_CLASSES: Final = (
+    _CLUSTER,
+    _NAME,
+    Column("value", _member("value")),
+    Column("default", lambda shown: "yes" if shown.get("globalDefault") else ""),
+    _REVISION,
+    _age_column(),
+)
+OF_LIMITED_RESOURCES: Final = (_CLUSTER, Column("resources", _limited))
+OF_DECISIONS: Final = (
+    Column("id", _member("id")),
+    _age_column(),
+    Column("verdict", _member("verdict")),
+    Column("in", _place),
+    Column("object", _object_of),
+    Column("operation", _member("operation")),
+    Column("user", _member("user")),
+    Column("message", _member("message")),
+)
+OF_REVISIONS: Final = (
+    Column("id", _member("id")),
+    _age_column(),
+    Column("in", _place),
+    Column("object", _object_of),
+    Column("revision", _member("number")),
+    Column("action", _member("action")),
+    Column("user", _member("user")),
+    Column("manager", _member("manager")),
+    Column("reason", _member("reason")),
+)

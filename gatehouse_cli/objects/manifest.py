@@ -1,0 +1,41 @@
+"""The manifest of an object of the API, as ``export`` writes it and ``apply`` reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.policy import ENFORCEMENT_ANNOTATION, Enforcement
+from policies.manifests.objects import API_VERSIONS
+from policies.manifests.render import canonical
+from policies.manifests.schema import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gatehouse_cli.objects.kinds import Kind
+
+
+def manifest_of(kind: Kind, shown: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest; an object of a kind without manifests is returned as it is.
+
+    The status is left out: it belongs to the portal's ledger, and is read with ``-o json``.
+    """
+    if not kind.manifest_kind:
+        return dict(shown)
+    fields = set(KINDS[kind.manifest_kind].fields or ()) - {"status"}
+    manifest = {name: value for name, value in shown.items() if name in fields}
+    manifest["apiVersion"] = API_VERSIONS[kind.manifest_kind]
+    manifest["kind"] = kind.manifest_kind
+    manifest["metadata"] = _metadata(shown)
+    if shown.get("phase") == "Terminating":
+        manifest["status"] = {"phase": "Terminating"}
+    return canonical(manifest)
+
+
+def _metadata(shown: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = dict(shown["metadata"])
+    enforcement = shown.get("enforcement", Enforcement.ENFORCE.value)
+    if enforcement != Enforcement.ENFORCE.value:
+        annotations = {**(metadata.get("annotations") or {}), ENFORCEMENT_ANNOTATION: enforcement}
+        metadata["annotations"] = annotations
+    return metadata
