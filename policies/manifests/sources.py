@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from policies.manifests.documents import ManifestError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from policies.manifests.documents import Document
 
@@ -37,8 +37,7 @@ def read_sources(names: Iterable[str]) -> list[Source]:
     for name in names:
         source_paths, folder = [name], Path(name)
         if name != STANDARD_INPUT and folder.is_dir():
-            files = (path for path in folder.rglob("*") if path.is_file())
-            source_paths = sorted(str(path) for path in files if path.suffix.lower() in SUFFIXES)
+            source_paths = sorted(map(str, _files_below(folder)))
         for path in source_paths:
             try:
                 read_texts.append(_read_source(path))
@@ -47,6 +46,14 @@ def read_sources(names: Iterable[str]) -> list[Source]:
     if source_problems:
         raise ManifestError(source_problems)
     return read_texts
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        # A mounted ConfigMap has each file twice: as a link, and in a folder such as ..2026_01_02.
+        is_kubelets = any(part.startswith("..") for part in path.relative_to(folder).parts)
+        if path.suffix.lower() in SUFFIXES and path.is_file() and not is_kubelets:
+            yield path
 
 
 def _read_source(name: str) -> Source:

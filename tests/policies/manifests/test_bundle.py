@@ -176,6 +176,15 @@ def test_configuration_is_checked(text: str, expected: str) -> None:
     assert expected in "\n".join(problems(text))
 
 
+def test_files_of_a_mounted_config_map_are_read_once(tmp_path: Path) -> None:
+    stamped = tmp_path / "..2026_01_02_03_04_05.123"
+    stamped.mkdir()
+    (stamped / "a.yaml").write_text("kind: a", encoding="utf-8")
+    (tmp_path / "..data").symlink_to(stamped.name)
+    (tmp_path / "a.yaml").symlink_to("..data/a.yaml")
+    assert [source.name for source in read_sources([str(tmp_path)])] == [str(tmp_path / "a.yaml")]
+
+
 def test_folders_are_read_deep_and_in_order(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     for name in ("b/z.json", "a.yml", "c.txt", "b.yaml"):
