@@ -1,4 +1,4 @@
-"""Policies given as manifests to a PolicySet, decoded and checked; a kind's group, scope, plural.
+"""Policies given as manifests to a PolicySet, decoded; a kind's group, scope, plural.
 
 The command line, the simulation and the tests read such manifests, which no database holds.
 """
@@ -8,20 +8,18 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.errors import DecodeError, invalid_message
-from engine.limit_range import decode_limit_range, validate_limit_range
-from engine.metadata_policy import decode_metadata_policy, validate_metadata_policy
+from engine.errors import DecodeError
+from engine.limit_range import decode_limit_range
+from engine.metadata_policy import decode_metadata_policy
 from engine.policy import PolicySet, decode_enforcement
 from engine.resource_quota import (
     decode_limited_resources,
     decode_resource_quota,
-    validate_resource_quota,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from engine.errors import FieldError
     from engine.policy import LimitRange, MetadataPolicy, ResourceQuota
 
     Policy = LimitRange | MetadataPolicy | ResourceQuota
@@ -30,11 +28,6 @@ _DECODERS: Final[dict[str, Callable[[Mapping[str, Any]], Policy]]] = {
     "LimitRange": decode_limit_range,
     "MetadataPolicy": decode_metadata_policy,
     "ResourceQuota": decode_resource_quota,
-}
-_VALIDATORS: Final[dict[str, Callable[[Any], Sequence[FieldError]]]] = {
-    "LimitRange": validate_limit_range,
-    "MetadataPolicy": validate_metadata_policy,
-    "ResourceQuota": validate_resource_quota,
 }
 _GROUPS: Final = {
     "apps": ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"),
@@ -125,16 +118,6 @@ def only_namespace(manifests: Iterable[Any]) -> str:
     namespaces = {each.get("namespace") for each in metadata if isinstance(each, dict)}
     namespace = namespaces.pop() if len(namespaces) == 1 else None
     return namespace if namespace and isinstance(namespace, str) else "default"
-
-
-def check_policies(manifests: Sequence[Any]) -> None:
-    """Refuse policies that Kubernetes would not store; raises ``DecodeError`` with all errors."""
-    for index, manifest in enumerate(manifests):
-        policy = decode_policy(manifest, f"policies[{index}]")
-        errors = _VALIDATORS[policy.ref.kind](policy) if policy is not None else ()
-        if policy is not None and errors:
-            message = invalid_message(policy.ref.kind, policy.name, errors)
-            raise DecodeError(f"policies[{index}].{errors[0].field}", message)
 
 
 def _policies_of(kind: str, policies: Iterable[Policy]) -> tuple[Any, ...]:

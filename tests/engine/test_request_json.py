@@ -28,3 +28,10 @@ def test_resource_follows_from_the_kind(obj: Shape, resource: str) -> None:
 def test_kinds_outside_namespaces_get_none() -> None:
     assert request_for({"kind": "ClusterRole"}).namespace == ""
     assert request_for({"kind": "Pod"}).namespace == "default"
+
+
+def test_long_kinds_are_read_like_others() -> None:
+    kind = "K" * 300
+    assert str(request_for({"apiVersion": "example.com/v1", "kind": kind}).resource) == (
+        f"{kind.lower()}s.example.com"
+    )

@@ -107,6 +107,11 @@ def test_members_of_a_typed_list_have_its_kind() -> None:
     assert [each.title for each in found.objects] == ["Deployment x"]
 
 
+def test_kind_that_only_ends_like_a_list_is_an_object() -> None:
+    found = candidates(manifest("example.com/v1", "AllowList", "shop"))
+    assert [each.title for each in found.objects] == ["AllowList shop/x"]
+
+
 def test_name_that_the_server_makes_is_shown_as_its_prefix() -> None:
     [found] = candidates("{apiVersion: v1, kind: Pod, metadata: {generateName: web-}}").objects
     assert found.title == "Pod web-*"
