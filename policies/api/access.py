@@ -90,7 +90,8 @@ class ByRole:
 
 def permission_for(model: Any, action: str) -> str:
     """Django's name of a permission."""
-    return f"policies.{action}_{model._meta.model_name}"  # noqa: SLF001  Django's public name
+    options = model._meta  # noqa: SLF001  Django's public name
+    return f"{options.app_label}.{action}_{options.model_name}"
 
 
 def place_of(instance: Any) -> tuple[str, str]:

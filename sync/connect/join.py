@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from engine.policy import Authority
@@ -19,9 +20,6 @@ from sync.models import ClusterConnection
 from sync.values import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sync.connect.permissions import Grant
     from sync.values import Credentials
 
 PATIENCE: Final = Limits(seconds=10.0, read_seconds=5.0, connect_seconds=5.0)
@@ -42,6 +40,8 @@ class JoinRequest:
 
     ``authority`` is for a new cluster. ``is_anyway``: replace a connection that works even if the
     new one does not; ``is_other_cluster``: the name leads to another cluster from now on.
+    ``generation``: that of the connection which the caller read, 0 for none; another one is not
+    replaced. ``is_dry_run``: test and check everything, and store nothing.
     """
 
     name: str
@@ -50,6 +50,8 @@ class JoinRequest:
     authority: str = Authority.NATIVE
     is_anyway: bool = False
     is_other_cluster: bool = False
+    generation: int | None = None
+    is_dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,15 +66,14 @@ class Joined:
 def join(request: JoinRequest, *, user: str, reason: str = "") -> Joined:
     """Parse and test the kubeconfig, store it sealed with the findings; create the cluster if new.
 
-    Raises KubeconfigError, ValidationError for an invalid name, SealingError without a public
-    key, NotUsableError.
+    Raises KubeconfigError, ValidationError for an invalid name and (``changed``) another
+    generation, SealingError without a public key, NotUsableError.
     """
     credentials = kubeconfig.parse(request.text, context=request.context)
     # Fails here without a public key, before the credential is sent anywhere.
     sealed_box.current_key_id()
-    existing = ClusterConnection.objects.filter(cluster__name=request.name).first()
-    known_uid = existing.cluster_uid if existing and not request.is_other_cluster else ""
-    findings = _try_connection(credentials, known_uid, grants_of(_known_cluster(request)))
+    existing = _existing_connection(request)
+    findings = _try_connection(credentials, request, existing)
     if (
         existing
         and existing.state == probe.State.OK
@@ -88,13 +89,29 @@ def join(request: JoinRequest, *, user: str, reason: str = "") -> Joined:
         connection = connect(
             cluster, credentials, user, reason=reason, is_other_cluster=request.is_other_cluster
         )
+        if request.generation not in (None, connection.generation - 1):
+            raise ValidationError("the connection was changed meanwhile", code="changed")
         probe.store(connection, findings)
+        if request.is_dry_run:
+            transaction.set_rollback(True)
     return Joined(connection=connection, findings=findings, is_new=is_new)
 
 
+def try_out(request: JoinRequest) -> ProbeResult:
+    """Parse and test the kubeconfig, and store nothing; raises KubeconfigError."""
+    credentials = kubeconfig.parse(request.text, context=request.context)
+    return _try_connection(credentials, request, _existing_connection(request))
+
+
+def _existing_connection(request: JoinRequest) -> ClusterConnection | None:
+    return ClusterConnection.objects.filter(cluster__name=request.name).first()
+
+
 def _try_connection(
-    credentials: Credentials, known_uid: str, grants: Sequence[Grant]
+    credentials: Credentials, request: JoinRequest, existing: ClusterConnection | None
 ) -> ProbeResult:
+    known_uid = existing.cluster_uid if existing and not request.is_other_cluster else ""
+    grants = grants_of(_known_cluster(request))
     try:
         with client_of(credentials, limits=PATIENCE) as client:
             return probe.probe(client, known_uid=known_uid, grants=grants)

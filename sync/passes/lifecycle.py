@@ -11,6 +11,7 @@ import random
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, OperationalError, transaction
 
 from policies.db.clock import read_clock
@@ -56,6 +57,8 @@ ALERT_FAILING: Final = "sync-failing"
 ALERT_PARKED: Final = "run-parked"
 ALERT_HELD: Final = "deletions-held"
 PERSON: Final = queue.PERSON
+REQUESTABLE: Final = (Mode.IMPORT, Mode.PREVIEW, Mode.SYNC)
+"""Modes that a person may request; watches are the schedule's."""
 
 
 def request(cluster: Cluster, *, mode: str, trigger: str, user: str = "") -> SyncRun:
@@ -75,6 +78,17 @@ def request(cluster: Cluster, *, mode: str, trigger: str, user: str = "") -> Syn
             SyncRun.objects.filter(pk=run.pk).update(trigger=trigger, user=user)
             run.trigger, run.user = trigger, user
     return run
+
+
+def request_by_person(cluster: Cluster, *, mode: str, user: str) -> SyncRun:
+    """Request a run for a person; raises ``ValidationError``: ``not_connected``, ``paused``."""
+    connection = ClusterConnection.objects.filter(cluster=cluster).first()
+    if connection is None:
+        raise ValidationError("This cluster is not connected.", code="not_connected")
+    if connection.is_paused:
+        paused_words = "Synchronizing is paused. Resume it first, then ask again."
+        raise ValidationError(paused_words, code="paused")
+    return request(cluster, mode=mode, trigger=PERSON, user=user)
 
 
 def carry_out(run_id: int) -> str:

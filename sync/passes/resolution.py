@@ -16,7 +16,7 @@ from django.db.models import F
 from policies import services
 from policies.services.write import Action, record
 from sync import alerts, reconcile
-from sync.models import SyncedObject, SyncOwnership, SyncRun
+from sync.models import SyncedObject, SyncOwnership, SyncResult, SyncRun
 from sync.passes import lifecycle, undo
 from sync.passes.read import manifest_of, read_ownership
 from sync.values import READ_KINDS
@@ -116,6 +116,14 @@ def take_ownership(
     return ownership
 
 
+def require_known_namespace(cluster: Cluster, namespace: str) -> None:
+    """Raise ``ValidationError`` (``unknown_place``) if nothing is known in the namespace."""
+    known_objects = SyncedObject.objects.filter(cluster=cluster, gone=None, namespace=namespace)
+    if not known_objects.exists():
+        unknown = "Nothing is known in a namespace of that name."
+        raise ValidationError({"namespace": ValidationError(unknown, code="unknown_place")})
+
+
 def release_ownership(
     cluster: Cluster, user: str, *, namespace: str = "", kind: str = "", name: str = ""
 ) -> bool:
@@ -146,12 +154,17 @@ def _record_ownership(cluster: Cluster, place: dict[str, str], action: str, *, u
     record(cluster, revision_fields, author=(user, "ownership"))
 
 
-def confirm_held(run: SyncRun, user: str) -> SyncRun:
+def confirm_held(run: SyncRun, user: str, *, read: int | None = None) -> SyncRun:
     """Let a held run carry out the deletions that it was held for, and no others.
 
-    Raises ``ValidationError`` (code ``not_held``) if it is not held, or no longer.
+    ``read`` is the number of deletions that the person has read. Raises ``ValidationError``:
+    ``not_read`` for another number, ``not_held`` if the run is not held, or no longer.
     """
     with transaction.atomic():
+        deletions = run.results.filter(outcome=SyncResult.Outcome.HELD).count()
+        if read not in (None, deletions):
+            not_read = "Nothing was confirmed: read the list of deletions first."
+            raise ValidationError(not_read, code="not_read")
         held_run = SyncRun.objects.filter(pk=run.pk, state=SyncRun.State.HELD)
         waiting_runs = SyncRun.objects.filter(cluster=run.cluster_id, mode=run.mode)
         # Only one run of a mode may wait, and another one would be held again.

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from portal.pages.clusters.status import open_alerts
 from sync.client import Client
 from sync.connect.kubeconfig import parse
 from sync.installation import health
 from sync.inventory import usage_comparison
+from sync.inventory.standing import open_alerts
 from tests import factories
 from tests.cluster.ledger_setup import COUNTED, PLACE, Place, ledger_setup, quota, whole
 from tests.cluster.second_webhook import second_webhook

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpResponseBadRequest, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -69,13 +70,17 @@ class OwnershipView(ClusterPage):
             owned_names = {"namespace": held.namespace, "kind": held.kind, "name": held.name}
             self._release_all([owned_names])
         else:
-            namespace = request.POST.get("namespace", "").strip()
-            known_objects = SyncedObject.objects.filter(cluster=self.cluster, gone=None)
-            if namespace and not known_objects.filter(namespace=namespace).exists():
-                messages.error(request, "Nothing is known in a namespace of that name.")
-            else:
-                self._take_all([{"namespace": namespace, "kind": "", "name": ""}])
+            self._take_namespace(request.POST.get("namespace", "").strip())
         return redirect("cluster-ownership", self.cluster.name)
+
+    def _take_namespace(self, namespace: str) -> None:
+        """Take a namespace of which something is known, or the whole cluster."""
+        try:
+            if namespace:
+                resolution.require_known_namespace(self.cluster, namespace)
+            self._take_all([{"namespace": namespace, "kind": "", "name": ""}])
+        except ValidationError as error:
+            messages.error(self.request, " ".join(error.messages))
 
     def _from_list(self, scope: str, action: str) -> HttpResponse:
         """Take or release ownership of the selected objects, and show the list again."""

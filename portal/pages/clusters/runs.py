@@ -12,8 +12,8 @@ from django.db.models import Count
 from django.http import HttpResponseBadRequest
 from django.shortcuts import get_object_or_404, redirect
 
-from portal.pages.clusters.status import UNDER_WAY, rank
-from portal.pages.views import ClusterPage, object_address
+from portal.pages.views import ClusterPage, object_address, whole_number
+from sync.inventory.standing import UNDER_WAY, rank
 from sync.models import SyncResult, SyncRun
 from sync.passes import lifecycle, resolution
 from sync.passes.advice import advice
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 PAGE_SIZE: Final = 50
-REQUESTABLE: Final = (SyncRun.Mode.IMPORT, SyncRun.Mode.PREVIEW, SyncRun.Mode.SYNC)
-"""Modes that a person may request; watches are the schedule's."""
 OUTCOMES: Final = ("failed", "conflict", "held", "intended", "done")
 """Outcomes of one object, the most urgent first."""
 
@@ -54,15 +52,14 @@ class RunListView(ClusterPage):
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
         """Request a run and show it; a run that already waits is shown instead."""
         run_mode = request.POST.get("mode", "")
-        if run_mode not in REQUESTABLE:
+        if run_mode not in lifecycle.REQUESTABLE:
             return HttpResponseBadRequest()
-        if not hasattr(self.cluster, "connection"):
-            messages.error(request, "This cluster is not connected.")
-            return redirect("cluster-detail", self.cluster.name)
-        if self.is_paused:
-            messages.error(request, "Synchronizing is paused. Resume it first, then ask again.")
-            return redirect("cluster-runs", self.cluster.name)
-        run = lifecycle.request(self.cluster, mode=run_mode, trigger="person", user=self.username)
+        try:
+            run = lifecycle.request_by_person(self.cluster, mode=run_mode, user=self.username)
+        except ValidationError as error:
+            messages.error(request, error.message)
+            is_connected = hasattr(self.cluster, "connection")
+            return redirect("cluster-runs" if is_connected else "cluster-detail", self.cluster.name)
         return redirect("cluster-run", self.cluster.name, run.uid)
 
 
@@ -95,12 +92,10 @@ class RunView(ClusterPage):
         """Confirm the deletions that the page showed, if it is still held for as many."""
         run = self.find_run()
         # The number that was shown is sent back: deletions that came later are not confirmed.
-        held_deletions = run.results.filter(outcome=SyncResult.Outcome.HELD).count()
-        if request.POST.get("read") != "yes" or request.POST.get("held") != str(held_deletions):
-            messages.error(request, "Nothing was confirmed: read the list of deletions first.")
-            return redirect("cluster-run", self.cluster.name, run.uid)
+        shown_deletions = whole_number(request.POST.get("held", ""))
+        deletions_read = shown_deletions if request.POST.get("read") == "yes" else 0
         try:
-            resolution.confirm_held(run, self.username)
+            resolution.confirm_held(run, self.username, read=deletions_read)
             messages.success(request, "Confirmed. The objects are deleted with this run.")
         except ValidationError as error:
             messages.error(request, " ".join(error.messages))

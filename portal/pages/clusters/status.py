@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Case, Count, IntegerField, QuerySet, Value, When
+from django.db.models import Count
 from django.utils import timezone
 
 from policies import roles
 from policies.models import Cluster
-from sync.models import ClusterAlert, ClusterConnection, SyncedObject, SyncRun, WebhookHealth
+from sync.inventory import standing
+from sync.inventory.standing import counted_states, open_alerts, under_way
+from sync.models import ClusterConnection, SyncedObject
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterable
+
+    from django.db.models import QuerySet
+
+    from sync.models import ClusterAlert, SyncRun
 
 NEEDS_A_LOOK: Final = (
     SyncedObject.State.CONFLICT,
     SyncedObject.State.HELD,
     SyncedObject.State.DRIFTED,
 )
-UNDER_WAY: Final = (SyncRun.State.WAITING, SyncRun.State.RUNNING)
-CANARY_AGE: Final = timedelta(minutes=5)
-"""An older check of the webhooks is out of date; the canary runs each minute."""
 _STATES: Final = ClusterConnection.State
 CONNECTION_WORDS: Final = {
     _STATES.NEW: "not tested yet",
@@ -43,6 +44,15 @@ class Mark:
 
     look: str
     words: str
+
+
+_WEBHOOK_MARKS: Final = {
+    standing.NOT_CHECKED: Mark("none", "not checked yet"),
+    standing.FAILING_OPEN: Mark("failing-open", "failing open"),
+    standing.OUT_OF_DATE: Mark("unknown", "check out of date"),
+    standing.CHANGED: Mark("changed-webhook", "not as installed"),
+    standing.WORKING: Mark("ok", "working"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,65 +114,21 @@ def cluster_statuses(user: Any) -> list[ClusterStatus]:
     ]
 
 
-def counted_states(objects: QuerySet[SyncedObject]) -> list[tuple[int, str, int]]:
-    """Count objects by cluster and state, without those that are gone on both sides."""
-    state_rows = objects.filter(gone=None).order_by().values_list("cluster", "state")
-    return list(state_rows.annotate(Count("id")))
-
-
 def alerts_for(user: Any) -> QuerySet[ClusterAlert]:
     """The open alerts of the clusters that the user sees as a whole."""
     return roles.visible(open_alerts(), user, cluster="cluster__name", whole=True)
 
 
-def open_alerts() -> QuerySet[ClusterAlert]:
-    """The open alerts, critical first, then the newest."""
-    unresolved = ClusterAlert.objects.filter(resolved=None).select_related("cluster")
-    return unresolved.order_by(rank("severity", [ClusterAlert.Severity.CRITICAL]), "-since", "-id")
-
-
-def rank(column: str, ranking: Iterable[str]) -> Case:
-    """The place of a column's value in an order, to sort by; other values come last."""
-    ranked_values = tuple(ranking)
-    return Case(
-        *(When(**{column: value}, then=Value(place)) for place, value in enumerate(ranked_values)),
-        default=Value(len(ranked_values)),
-        output_field=IntegerField(),
-    )
-
-
-def under_way() -> QuerySet[SyncRun]:
-    """Runs that wait or are in progress, without watches, which always are."""
-    return SyncRun.objects.filter(state__in=UNDER_WAY).exclude(mode=SyncRun.Mode.WATCH)
-
-
 def connection_mark(cluster: Cluster) -> Mark:
     """Whether the cluster can be reached, in a word."""
-    connection: ClusterConnection | None = getattr(cluster, "connection", None)
-    if connection is None:
+    state = standing.connection_state(cluster)
+    if state == standing.NOT_CONNECTED:
         return Mark("none", "not connected")
-    # Before the state, which is as old as the pause.
-    if connection.is_paused:
+    if state == standing.PAUSED:
         return Mark("paused", "paused")
-    return Mark(connection.state, CONNECTION_WORDS[_STATES(connection.state)])
+    return Mark(state, CONNECTION_WORDS[_STATES(state)])
 
 
 def webhook_mark(cluster: Cluster, now: dt.datetime) -> Mark:
     """Whether the cluster's webhooks refuse what they must, in a word."""
-    health: WebhookHealth | None = getattr(cluster, "webhook_health", None)
-    if health is None or health.checked is None or health.canary_refused is None:
-        return Mark("none", "not checked yet")
-    # The worst first: webhooks that let pods through matter more than the age of a check.
-    if not health.canary_refused:
-        return Mark("failing-open", "failing open")
-    if now - health.checked > CANARY_AGE:
-        return Mark("unknown", "check out of date")
-    if any(word != "ok" for word in webhook_words(health).values()):
-        return Mark("changed-webhook", "not as installed")
-    return Mark("ok", "working")
-
-
-def webhook_words(health: WebhookHealth) -> dict[str, str]:
-    """The state of each webhook configuration: ok, missing or changed."""
-    found: Any = health.configuration
-    return {str(webhook): str(v) for webhook, v in found.items()} if isinstance(found, dict) else {}
+    return _WEBHOOK_MARKS[standing.webhook_state(cluster, now)]

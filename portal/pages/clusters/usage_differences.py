@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.plurals import counted
-from portal.pages.clusters.drift.sides import dicts_in
 from sync.models import UsageComparison
+from sync.passes.object_sides import dicts_in
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -15,13 +15,14 @@ from engine.metadata_policy import encode_metadata_policy
 from engine.resource_quota import encode_resource_quota
 from policies import roles, snapshot
 from policies.models import Namespace, PolicyRevision, PriorityClass
-from portal.pages.clusters.drift.sides import lines_of_manifest, marked_lines, normal_form
+from portal.pages.clusters.drift.sides import lines_of_manifest, marked_lines
 from portal.pages.namespaces.outcome import outcome_of
 from portal.pages.namespaces.policies import groups_of, limited_says
 from portal.pages.namespaces.try_object import TrialForm, attempt_of, attempt_of_text
 from portal.pages.namespaces.usage import consumers_of
 from portal.pages.views import ClusterPage, object_address
 from sync.models import SyncedObject
+from sync.passes.object_sides import normal_form
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

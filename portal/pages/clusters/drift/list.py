@@ -9,10 +9,12 @@ from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 
 from policies import services
-from portal.pages.clusters.drift.sides import Choice, choice_of, dicts_in
-from portal.pages.clusters.status import NEEDS_A_LOOK, counted_states, rank
+from portal.pages.clusters.drift.sides import Choice, choice_of
+from portal.pages.clusters.status import NEEDS_A_LOOK
 from portal.pages.views import ClusterPage, object_address
+from sync.inventory.standing import counted_states, rank
 from sync.models import SyncedObject
+from sync.passes.object_sides import dicts_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,28 +10,25 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.shortcuts import get_object_or_404, redirect
 
-from policies import services
 from policies.models import PolicyRevision
 from portal.pages.clusters.drift.list import STATE_WORDS
 from portal.pages.clusters.drift.sides import (
     Side,
     choices_of,
     lines_of_manifest,
-    normal_form,
     sides_of,
 )
 from portal.pages.views import NO_NAMESPACE, ClusterPage, object_address, whole_number
 from sync import reconcile
 from sync.models import SyncedObject
 from sync.passes import resolution, undo
+from sync.passes.object_sides import normal_form, our_object, our_revision, seen
 from sync.values import READ_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from django.http import HttpRequest, HttpResponse
-
-    from policies.models import Recorded
 
 
 RESOLVABLE: Final = (SyncedObject.State.CONFLICT, SyncedObject.State.DRIFTED)
@@ -90,7 +87,7 @@ class ObjectView(ClusterPage):
         if request.POST.get("seen") != seen(thing, ours):
             return self._refuse(OVERTAKEN, 409)
         try:
-            return self._carry_out(thing, request.POST.get("take", ""), revision=_revision(ours))
+            return self._carry_out(thing, request.POST.get("take", ""), revision=our_revision(ours))
         except reconcile.ResolutionError as error:
             return self._refuse(str(error), 422)
         except ValidationError as error:
@@ -136,26 +133,6 @@ def _state_words(thing: SyncedObject) -> str:
     if thing.state in RESOLVABLE and thing.base == thing.theirs:
         return RESOLVED
     return STATE_WORDS[SyncedObject.State(thing.state)]
-
-
-def our_object(thing: SyncedObject) -> Recorded | None:
-    """The policy that the portal stores under the object's names."""
-    # The cluster may have objects of kinds that the portal compares and does not store.
-    if thing.kind not in {*services.KINDS, *READ_KINDS}:
-        return None
-    our_policy: Recorded | None = services.find_object(
-        thing.cluster, kind=thing.kind, name=thing.name, namespace=thing.namespace
-    )
-    return our_policy
-
-
-def seen(thing: SyncedObject, ours: Recorded | None) -> str:
-    """Both sides' versions as one word: a choice holds only for the versions that were shown."""
-    return f"{thing.version}.{thing.resource_version}.{_revision(ours)}"
-
-
-def _revision(ours: Recorded | None) -> int:
-    return ours.revision if ours else 0
 
 
 @dataclass(frozen=True, slots=True)

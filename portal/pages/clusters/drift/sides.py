@@ -1,4 +1,4 @@
-"""Sides of a synced object (base, ours, theirs) as YAML lines; normal form; Choices of fields."""
+"""Sides of a synced object (base, ours, theirs) as YAML lines; differences as Choices."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.managed_fields import normal
 from policies.manifests.render import render_documents
-from sync import reconcile
-from sync.values import WRITTEN_KINDS
+from sync.passes.object_sides import present_differences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,25 +68,9 @@ def sides_of(
 
 
 def choices_of(thing: SyncedObject, ours: Mapping[str, Any] | None) -> list[Choice]:
-    """The present differences as choices, with the manager and base that the last pass noted.
-
-    Where a side is missing, or the kind is only read, the differences of the last pass count.
-    """
-    noted_differences = dicts_in(thing.differences)
-    if ours and thing.theirs and thing.kind in WRITTEN_KINDS:
-        by_field = {difference.get("field"): difference for difference in noted_differences}
-        noted_differences = [
-            {**by_field.get(each.field, {}), "field": each.field, "ours": each.a, "theirs": each.b}
-            for each in reconcile.differences(ours, thing.theirs)
-        ]
-    elif bool(ours) is not bool(thing.theirs):
-        noted_differences = noted_differences or [{"field": ""}]
-    return [choice_of(number, difference) for number, difference in enumerate(noted_differences)]
-
-
-def dicts_in(column: Any) -> list[dict[str, Any]]:
-    """The objects in a JSON column that should be a list of them; rows of old may differ."""
-    return [one for one in column if isinstance(one, dict)] if isinstance(column, list) else []
+    """The present differences as choices."""
+    present = present_differences(thing, ours)
+    return [choice_of(number, difference) for number, difference in enumerate(present)]
 
 
 def choice_of(number: int, difference: Mapping[str, Any]) -> Choice:
@@ -102,13 +84,6 @@ def choice_of(number: int, difference: Mapping[str, Any]) -> Choice:
         time=_managed_at(difference.get("time")),
         number=number,
     )
-
-
-def normal_form(our_manifest: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Our side as the passes compare it: defaults applied, quantities in one writing."""
-    if our_manifest is None or our_manifest.get("kind") not in WRITTEN_KINDS:
-        return dict(our_manifest) if our_manifest else None
-    return normal(our_manifest)
 
 
 def lines_of_manifest(manifest: Mapping[str, Any] | None) -> list[str]:
