@@ -302,6 +302,12 @@ SPECTACULAR_SETTINGS = {
         "CoreVersionEnum": ["v1"],
         "ReviewPhaseEnum": ["mutate", "validate"],
         "ScopeEnum": "engine.resource_quota.ALLOWED_NAMES",
+        "ConnectionStateEnum": "sync.models.ClusterConnection.State",
+        "ConnectionStandingEnum": "sync.inventory.standing.CONNECTION_STATES",
+        "WebhookStateEnum": "sync.inventory.standing.WEBHOOK_STATES",
+        "SyncRunStateEnum": "sync.models.SyncRun.State",
+        "SyncRunModeEnum": "sync.models.SyncRun.Mode",
+        "SyncedObjectStateEnum": "sync.models.SyncedObject.State",
     },
 }
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include("policies.api.urls")),
+    path("api/v1/", include("sync.api.urls")),
     path("", include("admission.api.urls")),
     path("", include("portal.pages.urls")),
 ]

@@ -164,7 +164,7 @@ def confirm_held(run: SyncRun, user: str, *, read: int | None = None) -> SyncRun
         deletions = run.results.filter(outcome=SyncResult.Outcome.HELD).count()
         if read not in (None, deletions):
             not_read = "Nothing was confirmed: read the list of deletions first."
-            raise ValidationError(not_read, code="not_read")
+            raise ValidationError({"held": ValidationError(not_read, code="not_read")})
         held_run = SyncRun.objects.filter(pk=run.pk, state=SyncRun.State.HELD)
         waiting_runs = SyncRun.objects.filter(cluster=run.cluster_id, mode=run.mode)
         # Only one run of a mode may wait, and another one would be held again.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.db import connection as database
 
@@ -71,6 +72,34 @@ def test_worker_reads_what_was_connected(user: dict[str, Any] | None) -> None:
 def test_expiry_of_a_client_certificate_is_known() -> None:
     assert connected(user=CERTIFIED).credential_expires is not None
     assert connected("other").credential_expires is None
+
+
+def test_a_dry_run_checks_everything_and_stores_nothing(fake: FakeClient) -> None:
+    joined = join(is_dry_run=True, authority="portal")
+    assert (joined.is_new, joined.findings.state, joined.connection.state) == (True, "ok", "ok")
+    assert not Cluster.objects.exists()
+    assert not PolicyRevision.objects.exists()
+    with pytest.raises(ValidationError):
+        join("No_Name", is_dry_run=True)
+
+
+def test_another_generation_than_the_one_that_was_read_is_not_replaced(fake: FakeClient) -> None:
+    join(generation=0)
+    join(generation=1)
+    for read in (0, 1):
+        with pytest.raises(ValidationError) as refusal:
+            join(generation=read)
+        assert refusal.value.code == "changed"
+    assert ClusterConnection.objects.get().generation == 2
+
+
+def test_a_test_stores_nothing(fake: FakeClient) -> None:
+    connected()
+    fake.error = UnauthorizedError("no", code=401)
+    request = connect_join.JoinRequest(name="prod", text=text())
+    assert connect_join.try_out(request).state == "unauthorized"
+    assert ClusterConnection.objects.get().state == "new"
+    assert not ClusterAlert.objects.exists()
 
 
 def test_connecting_anew_replaces_and_counts() -> None:

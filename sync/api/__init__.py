@@ -1,0 +1,1 @@
+"""REST views of clusters: connection, runs, synced objects, ownership, alerts, standing."""
