@@ -20,6 +20,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include("policies.api.urls")),
     path("api/v1/", include("sync.api.urls")),
+    path("api/v1/", include("portal.api.urls")),
     path("", include("admission.api.urls")),
     path("", include("portal.pages.urls")),
 ]

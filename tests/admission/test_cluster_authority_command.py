@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from policies import services
-from portal.pages.clusters.authority import preview
+from portal.authority_switch import preview
 from tests.reviews import new_pod, quota, review
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from engine.policy import Authority
 from policies import services
 from policies.management.console import USAGE, Console, add_user, find_cluster, user_of
-from portal.pages.clusters.authority import DAYS, DECISIONS, LONGEST, preview
+from portal.authority_switch import DAYS, DECISIONS, LONGEST, preview
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
@@ -10,37 +9,30 @@ from django.http import HttpResponseBadRequest
 from django.shortcuts import redirect
 from django.utils import timezone
 
-from admission.models import AuditEvent
 from engine.policy import Authority
 from policies import services
 from policies.models import Cluster, LimitRange, MetadataPolicy, ResourceQuota
-from policies.simulation.authority_preview import AuthorityImpact, Judged, what_changes
+from portal.authority_switch import (
+    DAYS,
+    DECISIONS,
+    ENFORCED_BY_BOTH,
+    other_authority,
+    preview,
+)
 from portal.pages.clusters.drift.list import lines_of, listed
 from portal.pages.clusters.status import webhook_mark
 from portal.pages.views import ClusterPage
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from django.http import HttpRequest, HttpResponse
 
 
-DAYS: Final = 7
-"""Days that are looked back by default."""
-LONGEST: Final = 90
-_READ_COLUMNS: Final = (
-    "created", "namespace", "name", "violations", "observed", "reasons", "more_violations",
-    "more_observed",
-)  # fmt: skip
-DECISIONS: Final = 5000
-"""The most decisions that are evaluated again."""
 DIFFERING_SHOWN: Final = 20
 CHOICES: Final = (1, DAYS, 30)
 """Days that can be looked back."""
 AT_ONCE: Final = 500
 """Decisions that are evaluated before the page is shown; more on demand."""
-ENFORCED_BY_BOTH: Final = ("LimitRange", "ResourceQuota")
 DIFFERING: Final = (
     SyncedObject.State.CONFLICT,
     SyncedObject.State.DRIFTED,
@@ -62,7 +54,7 @@ class AuthorityView(ClusterPage):
         """The current authority, the other one, and the effects of a switch."""
         cluster = self.cluster
         is_native = cluster.authority == Authority.NATIVE
-        other = Authority.PORTAL if is_native else Authority.NATIVE
+        other = other_authority(cluster)
         is_sure = self.request.GET.get("to") == other or "form_error" in kwargs
         asked_days = self.request.GET.get("days", "")
         days = next((each for each in CHOICES if str(each) == asked_days), DAYS)
@@ -112,44 +104,3 @@ def _differences(cluster: Cluster) -> dict[str, Any]:
         "differing_count": differing.count(),
         "webhook_mark": webhook_mark(cluster, timezone.now()),
     }
-
-
-def preview(
-    cluster: Cluster, to: str, *, days: int = DAYS, most: int = DECISIONS
-) -> AuthorityImpact:
-    """Evaluate the newest decisions of some days under the other authority."""
-    differing_objects = SyncedObject.objects.filter(
-        cluster=cluster, kind__in=ENFORCED_BY_BOTH, gone=None
-    ).exclude(state=SyncedObject.State.IN_SYNC)
-    differing = differing_objects.exclude(differences=[]).order_by("namespace", "kind", "name")
-    return what_changes(
-        Authority(to),
-        judged(cluster, days, most),
-        missing=services.not_native(cluster),
-        differing=[f"{synced.kind} {synced.namespace}/{synced.name}" for synced in differing],
-    )
-
-
-def judged(cluster: Cluster, days: int, most: int) -> Iterator[Judged]:
-    """The newest decisions with their refusals and observations, which a switch may exchange."""
-    since = datetime.now(UTC) - timedelta(days=days)
-    validate_events = AuditEvent.objects.for_cluster(cluster.name).filter(
-        created__gte=since, phase="validate", dry_run=False
-    )
-    # Two of nine JSON columns are read: decoding the others would be most of the work.
-    events_read = validate_events.only(*_READ_COLUMNS).with_authority()
-    for event in events_read.newest_by_pieces(most):
-        refused_for = [each["reason"] for each in event.violations]
-        observed = [each["reason"] for each in event.observed]
-        # Of unlisted violations the record has the reasons alone, without their policies.
-        unlisted = [each for each in event.reasons.split() if each not in {*refused_for, *observed}]
-        first_violations = event.violations or event.observed
-        yield Judged(
-            id=event.pk,
-            namespace=event.namespace,
-            target=event.target,
-            authority=event.authority,
-            refused=(*refused_for, *unlisted) if event.more_violations else tuple(refused_for),
-            observed=(*observed, *unlisted) if event.more_observed else tuple(observed),
-            message=str(first_violations[0]["message"]) if first_violations else "",
-        )

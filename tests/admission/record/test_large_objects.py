@@ -14,7 +14,7 @@ from admission.models import AuditEvent
 from admission.models.row_bounds import CUT, LARGEST_ROW
 from admission.record import export, write
 from admission.record.search import stream
-from portal.pages.clusters import authority
+from portal import authority_switch as authority
 from tests.builders import Manifest, container, limit_range
 from tests.reviews import new_pod, quota, review
 

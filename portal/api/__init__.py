@@ -1,0 +1,1 @@
+"""REST views that put together what admission and sync know; neither may ask the other."""
