@@ -12,10 +12,11 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from policies import roles
 from policies.filters import RoleChangeFilter
 from policies.members import PicksMembers
-from policies.models import Cluster, RoleChange
+from policies.models import Cluster, Namespace, RoleChange
 from policies.openapi import Answered
 from policies.rest import KnownParameters
 from policies.selection import FilterBackend, StableOrdering
+from policies.services import unknown_namespace
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -86,6 +87,20 @@ class ByRole:
             message = f"there is no cluster {name}" if name else "name the cluster"
             raise ValidationError({"cluster": ValidationError(message, code="unknown_cluster")})
         return named_cluster
+
+    def namespace_in(self, cluster: Cluster, name: str) -> str:
+        """A namespace that the user sees; raises ``ValidationError`` at ``namespace``."""
+        seen = roles.visible(
+            Namespace.objects.filter(cluster=cluster),
+            self.request.user,
+            cluster="cluster__name",
+            namespace="name",
+        )
+        known = list(seen.values_list("name", flat=True))
+        if name not in known:
+            # The same for a hidden one: the error must not reveal that it exists.
+            raise unknown_namespace(cluster=cluster, name=name, known=known, path="namespace")
+        return name
 
 
 def permission_for(model: Any, action: str) -> str:

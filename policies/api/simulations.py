@@ -15,13 +15,11 @@ from engine.decision_json import render_decision, render_ref, render_step, rende
 from engine.errors import DecodeError
 from engine.request import Operation
 from engine.wire import dumps
-from policies import roles, simulation, snapshot
+from policies import simulation, snapshot
 from policies.api.access import ByRole
 from policies.api.bodies import BodyError, ManifestParser, answer_to, check_body
 from policies.manifests.documents import Document
-from policies.models import Namespace
 from policies.rest import KnownParameters
-from policies.services import unknown_namespace
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -139,16 +137,7 @@ class SimulationView(KnownParameters, ByRole, APIView):
 
     def _simulate(self, sent: dict[str, Any]) -> Simulation:
         cluster = self.cluster_of(sent)
-        seen = roles.visible(
-            Namespace.objects.filter(cluster=cluster),
-            self.request.user,
-            cluster="cluster__name",
-            namespace="name",
-        )
-        name, known = sent["namespace"], list(seen.values_list("name", flat=True))
-        if name not in known:
-            # The same for a hidden one: the error must not reveal that it exists.
-            raise unknown_namespace(cluster=cluster, name=name, known=known, path="namespace")
+        name = self.namespace_in(cluster, sent["namespace"])
         old = sent.get("oldObject")
         operation = Operation.CREATE if old is None else Operation.UPDATE
         try:

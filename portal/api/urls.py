@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from portal.api.authority_effect import AuthorityEffectView
+from portal.api.restarts import RestartsApiView
 
 urlpatterns = [
     path(
@@ -12,4 +13,5 @@ urlpatterns = [
         AuthorityEffectView.as_view({"get": "retrieve"}),
         name="api-authority-effect",
     ),
+    path("simulations/restarts/", RestartsApiView.as_view(), name="api-restarts"),
 ]

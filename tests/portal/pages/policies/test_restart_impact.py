@@ -8,24 +8,20 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from admission.record import backdate
-from admission.record.backdate import PastCall
 from engine.request import Operation, Phase
-from policies import snapshot
 from policies.ledger.release import release
 from policies.models import LedgerPass, LimitRange
 from tests import factories
-from tests.builders import container, pod, request
+from tests.builders import pod, request
 from tests.charges import admit
 from tests.people import person
+from tests.running_pods import OWNER, asks, on_record, running
 
 if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries, SettingsWrapper
 
-    from engine.request import AdmissionRequest
 
 pytestmark = pytest.mark.django_db
-OWNER = {"kind": "ReplicaSet", "name": "web-5d9f8c7b6d", "uid": "rs", "controller": True}
 RANGE = {"type": "Container", "max": {"cpu": "4"}}
 PLACE = "/clusters/prod/namespaces/team"
 PAGE = f"{PLACE}/limitranges/lr/"
@@ -39,31 +35,6 @@ def editor() -> Client:
     client = Client()
     client.force_login(person("ed", "editor", cluster="prod", namespace="team"))
     return client
-
-
-def asks(name: str, cpu: str = "3", *, owner: bool = True, **more: Any) -> AdmissionRequest:
-    """A pod of one container; ``more`` belongs to the request."""
-    owners = {"ownerReferences": [OWNER]} if owner else {}
-    app = container(limits={"cpu": cpu}, requests={"cpu": cpu})
-    return request(pod(app, name=name, uid=f"uid-{name}", **owners), namespace="team", **more)
-
-
-def on_record(asked: AdmissionRequest, phase: Phase = Phase.VALIDATE) -> None:
-    """The decision about it, as the record keeps it."""
-    policies = snapshot.load("prod", "team")
-    call = PastCall(
-        request=asked, phase=phase, moment=timezone.now(), microseconds=1, client="", random=0,
-        revision=1,
-    )  # fmt: skip
-    used = {quota.name: quota.used for quota in policies.resource_quotas}
-    backdate.keep([backdate.decide(call, policies, used)[1]])
-
-
-def running(*pods: AdmissionRequest) -> None:
-    """Pods that were let in, charged and put on record."""
-    for each in pods:
-        on_record(each)
-        assert admit(each) == [True]
 
 
 def asked_of(client: Client, form: dict[str, str], page: str = PAGE, way: str = "restarts/") -> Any:
