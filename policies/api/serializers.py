@@ -280,6 +280,14 @@ class RevisionSerializer(Answered, serializers.ModelSerializer[PolicyRevision]):
         fields = "__all__"
 
 
+class RestoreSerializer(serializers.Serializer[Any]):
+    """Why a revision is restored."""
+
+    reason = serializers.CharField(
+        required=False, allow_blank=True, max_length=1000, help_text="why, for the record"
+    )
+
+
 class ChargeSerializer(Answered, serializers.ModelSerializer[Charge]):
     """The charge of one object to one quota."""
 

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from policies import filters, roles, services, snapshot
 from policies.api import deletion, effective, export, preconditions, serializers
 from policies.api.access import OF_CLUSTERS, OF_NAMESPACES
+from policies.api.bodies import check_body
 from policies.api.recorded_view import PolicyView, RecordedView
 from policies.models import (
     Charge,
@@ -286,14 +287,18 @@ class RevisionView(PolicyView):
     filterset_class = filters.PolicyRevisionFilter
     ordering_fields = ("name", "created", "number")
 
-    @extend_schema(request=None)
+    @extend_schema(request=serializers.RestoreSerializer)
     @action(detail=True, methods=["post"])
-    def restore(self, _request: Request, **_names: Any) -> Response:
+    def restore(self, request: Request, **_names: Any) -> Response:
         """Restore the object of this revision; the response is the new revision."""
         revision = self.get_object()
         self.require_restoring(revision)
+        serializer = serializers.RestoreSerializer(data=request.data)
+        check_body(request.data, kind="", beside=serializer.fields)
+        serializer.is_valid(raise_exception=True)
+        author = {"user": self.author(), "reason": serializer.validated_data.get("reason", "")}
         with self.write():
-            saved = services.restore_revision(revision=revision, user=self.author())
+            saved = services.restore_revision(revision=revision, **author)
             return self.show(saved.revision or revision)
 
 

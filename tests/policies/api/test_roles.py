@@ -164,7 +164,7 @@ def test_restoring_needs_the_right_to_write() -> None:
     number = api(people.person("a", "admin"), "get", "revisions/").json()["results"][0]["id"]
     path = f"revisions/{number}/restore/"
     assert api(people.person("viewer"), "post", path).status_code == 403
-    assert api(people.person("editor", "editor"), "post", path).status_code == 200
+    assert api(people.person("editor", "editor"), "post", path, {}).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -192,8 +192,11 @@ def test_history_is_read_and_restored() -> None:
     factories.limit_range()
     [last, first] = send("get", "revisions/?kind=LimitRange", code=200)["results"]
     assert (last["number"], first["number"]) == (2, 1)
-    restored = send("post", f"revisions/{first['id']}/restore/", code=200)
+    path = f"revisions/{first['id']}/restore/"
+    assert list(send("post", path, {"raeson": "x"}, code=422)["errors"]) == ["raeson"]
+    restored = send("post", path, {"reason": "a mistake"}, code=200)
     assert (restored["number"], restored["action"]) == (3, "restore")
+    assert restored["reason"] == "a mistake"
     assert LimitRange.objects.get().to_manifest() == first["after"]
     unchanged = send("post", f"revisions/{restored['id']}/restore/", code=200)
     assert unchanged["number"] == 3
