@@ -9,7 +9,7 @@ from portal.api.restarts import RestartsApiView
 
 urlpatterns = [
     path(
-        "clusters/<str:cluster>/authority/effect/",
+        "clusters/<slug:cluster>/authority/effect/",
         AuthorityEffectView.as_view({"get": "retrieve"}),
         name="api-authority-effect",
     ),

@@ -22,7 +22,7 @@ from sync.api.serializers import (
     SyncRunSerializer,
     UsageComparisonSerializer,
 )
-from sync.inventory import standing
+from sync.inventory import cluster_states
 from sync.models import ClusterAlert, SyncedObject, UsageComparison
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class UsageComparisonView(SyncView):
 class WebhookStandingSerializer(Answered, serializers.Serializer[Any]):
     """Whether the cluster calls the portal's webhooks, and their certificates."""
 
-    state = serializers.ChoiceField(standing.WEBHOOK_STATES)
+    state = serializers.ChoiceField(cluster_states.WEBHOOK_STATES)
     checked = serializers.DateTimeField(allow_null=True)
     canary_refused = serializers.BooleanField(
         allow_null=True, help_text="whether a request that must be refused was refused"
@@ -81,7 +81,7 @@ class StandingSerializer(Answered, serializers.Serializer[Any]):
 
     cluster = serializers.CharField()
     authority = serializers.CharField()
-    connection = serializers.ChoiceField(standing.CONNECTION_STATES)
+    connection = serializers.ChoiceField(cluster_states.CONNECTION_STATES)
     webhook = WebhookStandingSerializer()
     objects = DescribedField(COUNTS, help_text="objects that are compared, by state")
     alerts = serializers.IntegerField(help_text="open alerts")
@@ -96,7 +96,7 @@ class StandingSerializer(Answered, serializers.Serializer[Any]):
         return {
             "cluster": instance.name,
             "authority": instance.authority,
-            "connection": standing.connection_state(instance),
+            "connection": cluster_states.connection_state(instance),
             "webhook": _webhook(instance),
             "objects": dict(counts.states.get(instance.pk, {})),
             "alerts": counts.alerts.get(instance.pk, 0),
@@ -111,11 +111,13 @@ class Counted:
     def __init__(self, clusters: Any) -> None:
         self.states: dict[int, Counter[str]] = {}
         objects = SyncedObject.objects.filter(cluster__in=clusters)
-        for cluster, state, number in standing.counted_states(objects):
+        for cluster, state, number in cluster_states.counted_states(objects):
             self.states.setdefault(cluster, Counter())[state] = number
-        open_alerts = standing.open_alerts().filter(cluster__in=clusters).order_by()
+        open_alerts = cluster_states.open_alerts().filter(cluster__in=clusters).order_by()
         self.alerts: dict[int, int] = dict(open_alerts.values_list("cluster").annotate(Count("id")))
-        under_way = standing.under_way().filter(cluster__in=clusters).select_related("cluster")
+        under_way = (
+            cluster_states.under_way().filter(cluster__in=clusters).select_related("cluster")
+        )
         self.runs: dict[int, SyncRun] = {run.cluster_id: run for run in under_way}
 
 
@@ -128,8 +130,8 @@ def _webhook(cluster: Cluster) -> dict[str, Any]:
         **dict.fromkeys(fields),
         **texts,
         **found,
-        "state": standing.webhook_state(cluster, timezone.now()),
-        "configuration": standing.webhook_words(health) if health else {},
+        "state": cluster_states.webhook_state(cluster, timezone.now()),
+        "configuration": cluster_states.webhook_words(health) if health else {},
     }
 
 
@@ -142,6 +144,7 @@ class StandingView(SyncView):
     filterset_class = ClusterFilter
     ordering_fields = ("name", "created", "updated")
     lookup_field = "name"
+    lookup_value_regex = "[-a-z0-9]+"
 
     @cached_property
     def counted(self) -> Counted:

@@ -24,7 +24,7 @@ router.register("standings", StandingView, basename="api-standing")
 
 _CONNECTION: Final[dict[str, Any]] = {"get": "retrieve", "put": "update", "delete": "destroy"}
 _AUTHORITY: Final[dict[str, Any]] = {"get": "retrieve", "put": "update"}
-_OF_CLUSTER: Final = "clusters/<str:cluster>"
+_OF_CLUSTER: Final = "clusters/<slug:cluster>"
 
 urlpatterns = [
     *router.urls,

@@ -14,7 +14,7 @@ from sync.client import Client
 from sync.connect.kubeconfig import parse
 from sync.installation import health
 from sync.inventory import usage_comparison
-from sync.inventory.standing import open_alerts
+from sync.inventory.cluster_states import open_alerts
 from tests import factories
 from tests.cluster.ledger_setup import COUNTED, PLACE, Place, ledger_setup, quota, whole
 from tests.cluster.second_webhook import second_webhook

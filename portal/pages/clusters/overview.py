@@ -23,7 +23,7 @@ from portal.pages.clusters.status import (
 )
 from portal.pages.clusters.usage_differences import ledger_differences
 from portal.pages.views import PAUSING, ClusterPage, PortalPage
-from sync.inventory.standing import open_alerts, under_way, webhook_words
+from sync.inventory.cluster_states import open_alerts, under_way, webhook_words
 from sync.models import ClusterConnection, SyncedObject, SyncOwnership, SyncRun, WebhookHealth
 from sync.passes.advice import connection_hint
 from sync.runs import pause

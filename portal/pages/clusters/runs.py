@@ -13,7 +13,7 @@ from django.http import HttpResponseBadRequest
 from django.shortcuts import get_object_or_404, redirect
 
 from portal.pages.views import ClusterPage, object_address, whole_number
-from sync.inventory.standing import UNDER_WAY, rank
+from sync.inventory.cluster_states import UNDER_WAY, rank
 from sync.models import SyncResult, SyncRun
 from sync.passes import lifecycle, resolution
 from sync.passes.advice import advice

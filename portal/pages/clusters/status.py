@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from policies import roles
 from policies.models import Cluster
-from sync.inventory import standing
-from sync.inventory.standing import counted_states, open_alerts, under_way
+from sync.inventory import cluster_states
+from sync.inventory.cluster_states import counted_states, open_alerts, under_way
 from sync.models import ClusterConnection, SyncedObject
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ class Mark:
 
 
 _WEBHOOK_MARKS: Final = {
-    standing.NOT_CHECKED: Mark("none", "not checked yet"),
-    standing.FAILING_OPEN: Mark("failing-open", "failing open"),
-    standing.OUT_OF_DATE: Mark("unknown", "check out of date"),
-    standing.CHANGED: Mark("changed-webhook", "not as installed"),
-    standing.WORKING: Mark("ok", "working"),
+    cluster_states.NOT_CHECKED: Mark("none", "not checked yet"),
+    cluster_states.FAILING_OPEN: Mark("failing-open", "failing open"),
+    cluster_states.OUT_OF_DATE: Mark("unknown", "check out of date"),
+    cluster_states.CHANGED: Mark("changed-webhook", "not as installed"),
+    cluster_states.WORKING: Mark("ok", "working"),
 }
 
 
@@ -121,14 +121,14 @@ def alerts_for(user: Any) -> QuerySet[ClusterAlert]:
 
 def connection_mark(cluster: Cluster) -> Mark:
     """Whether the cluster can be reached, in a word."""
-    state = standing.connection_state(cluster)
-    if state == standing.NOT_CONNECTED:
+    state = cluster_states.connection_state(cluster)
+    if state == cluster_states.NOT_CONNECTED:
         return Mark("none", "not connected")
-    if state == standing.PAUSED:
+    if state == cluster_states.PAUSED:
         return Mark("paused", "paused")
     return Mark(state, CONNECTION_WORDS[_STATES(state)])
 
 
 def webhook_mark(cluster: Cluster, now: dt.datetime) -> Mark:
     """Whether the cluster's webhooks refuse what they must, in a word."""
-    return _WEBHOOK_MARKS[standing.webhook_state(cluster, now)]
+    return _WEBHOOK_MARKS[cluster_states.webhook_state(cluster, now)]

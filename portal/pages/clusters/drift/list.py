@@ -12,7 +12,7 @@ from policies import services
 from portal.pages.clusters.drift.sides import Choice, choice_of
 from portal.pages.clusters.status import NEEDS_A_LOOK
 from portal.pages.views import ClusterPage, object_address
-from sync.inventory.standing import counted_states, rank
+from sync.inventory.cluster_states import counted_states, rank
 from sync.models import SyncedObject
 from sync.passes.object_sides import dicts_in
 
