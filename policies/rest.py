@@ -108,6 +108,10 @@ class KnownParameters:
                 raise unknown_parameter(name, known_parameters)
             if len(given_values) > 1:
                 raise BadParameterError(name, "is given twice", code="repeated_parameter")
+            # Filters check their values. PostgreSQL would fail over a reason with NUL.
+            if action != "list" and "\0" in given_values[0]:
+                message = "Null characters are not allowed."
+                raise BadParameterError(name, message, code="null_characters_not_allowed")
         given_dry_run = request.query_params.get(DRY_RUN.name)
         if given_dry_run not in (None, "All"):
             message = f'Unsupported value: "{given_dry_run}": supported values: "All"'

@@ -164,6 +164,15 @@ def test_another_credential_than_the_one_that_was_read_is_neither_replaced_nor_c
     send("delete", PLACE, code=204, if_match=etag(PLACE))
 
 
+def test_what_no_database_stores_is_refused(api_server: FakeAPI) -> None:
+    send("put", PLACE, body(api_server), code=201)
+    assert list(send("delete", f"{PLACE}?reason=%00", code=400)["errors"]) == ["reason"]
+    refused = send("put", PLACE, body(api_server, context="\0"), code=400)
+    assert list(refused["errors"]) == ["context"]
+    for place in ("clusters/%00/connection/", "clusters/%00/authority/", "standings/%00/"):
+        send("get", place, code=404)
+
+
 # pause
 
 
