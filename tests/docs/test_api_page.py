@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from django.test import Client
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "api.md").read_text("utf-8")
-PLACEHOLDERS = {"<cluster>": "demo", "<id>": "0" * 16, "<credential>": "secret"}
+PLACEHOLDERS = {
+    "<cluster>": "demo",
+    "<id>": "0" * 16,
+    "<uid>": "00000000-0000-4000-8000-000000000000",
+    "<credential>": "secret",
+}
 
 
 def addresses() -> list[str]:

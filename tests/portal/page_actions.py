@@ -1,0 +1,96 @@
+"""Every action that pages offer, and the API operations that do the same.
+
+A row of ``ACTIONS``: the routes that take the action, the template with its control, the control,
+and the operations, or a dash with the reason why there is none. A control is a button: ``name`` or
+``name=value``, with ``*`` for what is rendered, and empty for a button without a name.
+"""
+
+from __future__ import annotations
+
+EDITORS = "limited-resources policy policy-new priority-class priority-class-new"
+_FORM = "- only changes the form, and stores nothing but the person's own draft"
+_SIGN_IN = "- signing in and out is for browsers; programs send a token"
+_LATER = "- the API has no operation for it yet"
+_TRY = "POST /api/v1/simulations/"
+_SAVE = """
+    POST /api/v1/limitranges/ + PUT /api/v1/limitranges/{id}/
+    + POST /api/v1/metadatapolicies/ + PUT /api/v1/metadatapolicies/{id}/
+    + POST /api/v1/resourcequotas/ + PUT /api/v1/resourcequotas/{id}/
+    + POST /api/v1/priorityclasses/ + PUT /api/v1/priorityclasses/{id}/
+    + PUT /api/v1/limitedresources/{name}/
+"""
+_DELETE = """
+    DELETE /api/v1/limitranges/{id}/ + DELETE /api/v1/metadatapolicies/{id}/
+    + DELETE /api/v1/resourcequotas/{id}/ + DELETE /api/v1/priorityclasses/{id}/
+"""
+_APPLY = "POST /api/v1/apply/"  # a preview is a dry run
+_RUN = "POST /api/v1/runs/"
+_TAKE = "POST /api/v1/ownerships/"
+_RELEASE = "DELETE /api/v1/ownerships/{id}/"
+_RESOLVE = "POST /api/v1/syncedobjects/{id}/resolve/"
+_UNDO = "POST /api/v1/syncedobjects/{id}/undo/"
+_CONNECT = "PUT /api/v1/clusters/{cluster}/connection/"
+_PAUSE = "POST /api/v1/clusters/{cluster}/pause/"
+_RESUME = "POST /api/v1/clusters/{cluster}/resume/"
+_AUTHORITY = """
+    GET /api/v1/clusters/{cluster}/authority/effect/ + PUT /api/v1/clusters/{cluster}/authority/
+"""
+_RESTORE = "POST /api/v1/revisions/{id}/restore/"
+_RESTARTS = "policy-new-restarts policy-restarts"
+_REVISIONS = "limited-resources-revision policy-revision priority-class-revision"
+
+ACTIONS = (
+    # The account
+    ("login", "account/sign_in.html", "", _SIGN_IN),
+    ("logout", "parts/_top.html", "", _SIGN_IN),
+    ("account-password", "account/password.html", "", "- a password is for signing in alone"),
+    ("account", "account/account.html", "", "POST /api/v1/token/"),
+    ("account", "account/account.html", "revoke", _LATER),
+    # Roles and legal holds
+    ("people", "access/people.html", "", _LATER),
+    ("people", "access/people.html", "take", _LATER),
+    ("holds", "access/legal_holds.html", "", _LATER),
+    ("holds", "access/legal_holds.html", "release", _LATER),
+    # Decisions
+    ("decision-view-save", "decisions/_query.html", "", _LATER),
+    ("decision-view-drop", "decisions/_query.html", "", _LATER),
+    # Policies
+    (EDITORS, "policies/editor.html", "", f"{_TRY} + {_SAVE}"),  # checks, as ?dryRun=All does
+    (EDITORS, "policies/editor.html", "do=forget", _FORM),
+    (EDITORS, "policies/editor.html", "do=delete", _DELETE),
+    (EDITORS, "policies/conflict.html", "do=save", _SAVE),
+    (EDITORS, "policies/editor/_sides.html", "", _SAVE),
+    (EDITORS, "policies/editor/_sides.html", "do=save", _SAVE),
+    (EDITORS, "policies/editor/_sides.html", "do=take-form", _FORM),
+    (EDITORS, "policies/editor/_sides.html", "do=take-yaml", _FORM),
+    (EDITORS, "policies/editor/_add.html", "do=*", _FORM),
+    (EDITORS, "policies/editor/_drop.html", "do=drop:*:*", _FORM),
+    (EDITORS, "policies/editor/_limited.html", "do=drop:entry:*", _FORM),
+    (EDITORS, "policies/editor/_metadata_policy.html", "do=drop:rule:*", _FORM),
+    (EDITORS, "policies/editor/_metadata_policy.html", "do=ready:*", _FORM),
+    (EDITORS, "policies/editor/_quota_matrix.html", "do=add:hard:*", _FORM),
+    (EDITORS, "policies/editor/_try.html", "do=try", _TRY),
+    (_RESTARTS, "policies/editor/_restarts.html", "", "POST /api/v1/simulations/restarts/"),
+    ("policy-import", "policies/import.html", "do=plan", _APPLY),
+    ("policy-import", "policies/import.html", "do=save", _APPLY),
+    (_REVISIONS, "changes/version.html", "", _RESTORE),
+    ("namespace", "namespaces/_form.html", "", _TRY),
+    # Clusters
+    ("cluster-connect", "clusters/connect.html", "", _CONNECT),
+    ("cluster-pause", "clusters/cluster.html", "do=pause", _PAUSE),
+    ("cluster-pause", "clusters/_paused.html", "do=resume", _RESUME),
+    ("cluster-authority", "clusters/authority.html", "", _AUTHORITY),
+    ("cluster-runs", "clusters/_run_buttons.html", "mode=preview", _RUN),
+    ("cluster-runs", "clusters/_run_buttons.html", "mode=import", _RUN),
+    ("cluster-runs", "clusters/_run_buttons.html", "mode=sync", _RUN),
+    ("cluster-run", "clusters/run.html", "", "POST /api/v1/runs/{uid}/confirm/"),
+    ("cluster-object", "clusters/object.html", "take=choices", _RESOLVE),
+    ("cluster-object", "clusters/object.html", "take=ours", _RESOLVE),
+    ("cluster-object", "clusters/object.html", "take=theirs", _RESOLVE),
+    ("cluster-object", "clusters/object.html", "take=ownership", _TAKE),
+    ("cluster-object", "clusters/object.html", "take=undo", _UNDO),
+    ("cluster-ownership", "clusters/ownership.html", "take=ownership", _TAKE),
+    ("cluster-ownership", "clusters/ownership.html", "release", _RELEASE),
+    ("cluster-ownership", "clusters/_own_bar.html", "do=take", _TAKE),
+    ("cluster-ownership", "clusters/_own_bar.html", "do=release", _RELEASE),
+)
