@@ -12,6 +12,7 @@ from django.db import models
 
 from engine.policy import Enforcement
 from policies.models import (
+    ApiToken,
     Charge,
     Cluster,
     LimitRange,
@@ -20,7 +21,9 @@ from policies.models import (
     PolicyRevision,
     PriorityClass,
     ResourceQuota,
+    RoleBinding,
     RoleChange,
+    ServiceAccount,
     WebhookCredential,
 )
 from policies.rest import MOMENTS
@@ -190,6 +193,47 @@ class RoleChangeFilter(django_filters.FilterSet):
             "action": ["exact"],
             "created": _TIME,
         }
+
+
+class RoleBindingFilter(django_filters.FilterSet):
+    """Role bindings by subject, role, scope, author and time."""
+
+    user = django_filters.CharFilter(field_name="user__username", label="User")
+    group = django_filters.CharFilter(field_name="group__name", label="Group")
+    role__in = ChoiceInFilter(field_name="role", choices=RoleBinding.Role.choices)
+
+    class Meta(_ListOptions):
+        model = RoleBinding
+        fields: ClassVar = {
+            **dict.fromkeys(("cluster", "namespace", "created_by"), _TEXT),
+            "role": ["exact"],
+            "created": _TIME,
+        }
+
+
+class ApiTokenFilter(_NameFilter):
+    """Tokens by name, access, scope and times."""
+
+    class Meta(_ListOptions):
+        model = ApiToken
+        fields: ClassVar = {
+            **dict.fromkeys(("cluster", "namespace"), _TEXT),
+            "access": ["exact"],
+            "created": _TIME,
+            "last_used": _TIME,
+        }
+
+
+class ServiceAccountFilter(django_filters.FilterSet):
+    """Service accounts by name, author and time."""
+
+    name = django_filters.CharFilter(field_name="user__username", lookup_expr="icontains")
+    name__exact = django_filters.CharFilter(field_name="user__username", label="Whole name")
+    name__in = CharInFilter(field_name="user__username", label="Name, one of")
+
+    class Meta(_ListOptions):
+        model = ServiceAccount
+        fields: ClassVar = {"created_by": _TEXT, "created": _TIME}
 
 
 class ChargeFilter(_OfClusterFilter):

@@ -1,4 +1,4 @@
-"""For OpenAPI documents: Answered serializers, DescribedField for JSON that is stored whole.
+"""For OpenAPI documents: Answered serializers, DescribedField for stored JSON, the token's header.
 
 Serializers of stored objects read bodies, and their answers are written by hand; what is here only
 describes the two in the OpenAPI document.
@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from drf_spectacular.extensions import OpenApiSerializerExtension, OpenApiSerializerFieldExtension
+from drf_spectacular.extensions import (
+    OpenApiAuthenticationExtension,
+    OpenApiSerializerExtension,
+    OpenApiSerializerFieldExtension,
+)
+from drf_spectacular.plumbing import build_bearer_security_scheme_object
 from rest_framework.serializers import JSONField
 
 if TYPE_CHECKING:
@@ -80,3 +85,18 @@ class DescribedExtension(OpenApiSerializerFieldExtension):  # type: ignore[no-un
         component = auto_schema.resolve_serializer(getattr(members, "child", members), direction)
         reference: Schema = component.ref
         return {"type": "array", "items": reference} if hasattr(members, "child") else reference
+
+
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # no types
+    """Describes the header, as the library does for the class of knox alone."""
+
+    target_class = "policies.tokens.authentication.ScopedTokenAuthentication"
+    name = "knoxApiToken"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
+        """A header with a prefix."""
+        del auto_schema
+        definition: Schema = build_bearer_security_scheme_object(
+            header_name="Authorization", token_prefix=self.target.authenticate_header("")
+        )
+        return definition

@@ -1,4 +1,4 @@
-"""For REST views of all apps: KnownParameters, dryRun, MOMENTS, OpenAPI Schema, TakesToken.
+"""For REST views of all apps: KnownParameters, dryRun, MOMENTS, OpenAPI Schema.
 
 An operation refuses a parameter that it does not know: it would answer a misspelt filter with
 everything, and store in spite of a misspelt ``dryRun``.
@@ -13,18 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import transaction
-from django.http import JsonResponse
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
-from knox.auth import TokenAuthentication
-from rest_framework.exceptions import APIException, AuthenticationFailed
+from rest_framework.exceptions import APIException
 
-from policies.problem_details import CONTENT_TYPE, ProblemSerializer, problem
+from policies.problem_details import CONTENT_TYPE, ProblemSerializer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from django.http import HttpRequest, HttpResponseBase
     from rest_framework.request import Request
 
 
@@ -197,25 +194,3 @@ class Schema(AutoSchema):
         if self.method in ("PUT", "PATCH", "DELETE"):
             texts |= _CHANGE_ERRORS
         return texts
-
-
-class TakesToken:
-    """Part of a plain view that only reads: accepts an API token in place of a session.
-
-    It stands before the class that requires a user. An invalid token is answered with 401.
-    """
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Set the token's owner as the user."""
-        token_authentication = TokenAuthentication()
-        try:
-            user_and_token = token_authentication.authenticate(request)
-        except AuthenticationFailed as error:
-            members = problem(401, str(error.detail))
-            token_refused = JsonResponse(members, status=401, content_type=CONTENT_TYPE)
-            token_refused["WWW-Authenticate"] = token_authentication.authenticate_header(request)
-            return token_refused
-        if user_and_token:
-            request.user = user_and_token[0]
-        view_response: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # the view's own
-        return view_response

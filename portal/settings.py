@@ -274,7 +274,7 @@ LOGOUT_REDIRECT_URL = "login"
 SESSION_COOKIE_AGE = 12 * 60 * 60
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "knox.auth.TokenAuthentication",
+        "policies.tokens.authentication.ScopedTokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
@@ -289,6 +289,7 @@ REST_FRAMEWORK = {
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 REST_KNOX = {"TOKEN_LIMIT_PER_USER": 50}
+KNOX_TOKEN_MODEL = "policies.ApiToken"  # noqa: S105  the name of a table
 SPECTACULAR_SETTINGS = {
     "TITLE": "Gatehouse",
     "DESCRIPTION": "Policies, decisions and revisions of the admission portal.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from knox.auth import TokenAuthentication
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.exceptions import NotFound
 from rest_framework.generics import get_object_or_404
@@ -33,6 +32,7 @@ from policies.members import PicksMembers
 from policies.openapi import OBJECT, TEXTS, Answered, DescribedField
 from policies.rest import KnownParameters
 from policies.selection import FilterBackend
+from policies.tokens.authentication import ScopedTokenAuthentication
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -193,7 +193,7 @@ class DecisionViewSet(
 ):
     """Decisions on record, newest first."""
 
-    authentication_classes = [TokenAuthentication, SessionAuthentication]
+    authentication_classes = [ScopedTokenAuthentication, SessionAuthentication]
     permission_classes = [IsAuthenticated]
     queryset = AuditEvent.objects.all()
     filter_backends = [FilterBackend]

@@ -9,7 +9,7 @@ from django.contrib.auth.mixins import LoginRequiredMixin
 from django.db import transaction
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
-from knox.auth import TokenAuthentication
+from knox.models import get_token_model
 from knox.views import LoginView
 from rest_framework import serializers
 from rest_framework.authentication import SessionAuthentication
@@ -17,7 +17,9 @@ from rest_framework.authtoken.serializers import AuthTokenSerializer
 from rest_framework.permissions import AllowAny, IsAuthenticated
 
 from policies.openapi import Answered
-from policies.rest import KnownParameters, TakesToken
+from policies.rest import KnownParameters
+from policies.tokens.authentication import ScopedTokenAuthentication
+from policies.tokens.plain_views import TakesToken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +44,18 @@ class TokenView(KnownParameters, LoginView):  # type: ignore[misc]  # knox has n
     authentication_classes: list[Any] = []
     permission_classes = [AllowAny]
 
+    def create_token(self) -> tuple[Any, str]:
+        """A token with all that its owner's roles grant, as a session has."""
+        owner: Any = self.request.user
+        created: tuple[Any, str] = get_token_model().objects.create(
+            user=owner,
+            expiry=self.get_token_ttl(),
+            name="signed in over the API",
+            access="write",
+            created_by=owner.get_username(),
+        )
+        return created
+
     @extend_schema(
         request=AuthTokenSerializer,
         responses={200: OpenApiResponse(TokenSerializer, description="A new token.")},
@@ -61,7 +75,7 @@ class TokenView(KnownParameters, LoginView):  # type: ignore[misc]  # knox has n
 class SchemaView(KnownParameters, SpectacularAPIView):
     """The OpenAPI document."""
 
-    authentication_classes = [TokenAuthentication, SessionAuthentication]
+    authentication_classes = [ScopedTokenAuthentication, SessionAuthentication]
     permission_classes = [IsAuthenticated]
 
     def parameters_of(self, _action: str) -> Sequence[OpenApiParameter]:

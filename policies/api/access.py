@@ -74,8 +74,8 @@ class ByRole:
 
     def require_restoring(self, revision: PolicyRevision) -> None:
         """Raise ``PermissionDenied`` unless the user may write what a revision left."""
-        revised_place = {"cluster": revision.cluster, "namespace": revision.namespace}
-        if not roles.may(self.request.user, roles.writing(revision.kind), **revised_place):
+        permission, user = roles.writing(revision.kind), self.request.user
+        if not roles.may(user, permission, cluster=revision.cluster, namespace=revision.namespace):
             raise PermissionDenied
 
     def cluster_of(self, sent_body: dict[str, Any]) -> Cluster:

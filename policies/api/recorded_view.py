@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from knox.auth import TokenAuthentication
 from rest_framework import mixins, status
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.decorators import action
@@ -29,6 +28,7 @@ from policies.api.bodies import (
 from policies.members import PicksMembers
 from policies.rest import DRY_RUN, KnownParameters
 from policies.selection import FilterBackend, LabelSelectorFilter, StableOrdering
+from policies.tokens.authentication import ScopedTokenAuthentication
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ class PolicyView(
 ):
     """Authentication, permissions, parsing and errors of all views."""
 
-    authentication_classes = [TokenAuthentication, SessionAuthentication]
+    authentication_classes = [ScopedTokenAuthentication, SessionAuthentication]
     permission_classes = [WritesByRole]
     parser_classes = [ManifestParser]
     filter_backends = [FilterBackend, StableOrdering, LabelSelectorFilter]

@@ -117,6 +117,8 @@ class SimulationView(KnownParameters, ByRole, APIView):
     """Decide about an object; nothing is stored or charged."""
 
     permission_classes = [IsAuthenticated]
+    stores_nothing = True
+    """A token to read may send it."""
     parser_classes = [ManifestParser]
 
     def handle_exception(self, exc: Exception) -> Response:

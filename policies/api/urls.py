@@ -6,6 +6,13 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from policies.api import access, views
+from policies.api.accounts.role_bindings import RoleBindingView
+from policies.api.accounts.service_accounts import (
+    NAME_PATTERN,
+    ServiceAccountTokenView,
+    ServiceAccountView,
+)
+from policies.api.accounts.tokens import OwnTokenView
 from policies.api.apply import ApplyView
 from policies.api.simulations import SimulationView
 
@@ -20,6 +27,14 @@ router.register("limitedresources", views.LimitedResourcesView, basename="api-li
 router.register("credentials", views.CredentialView, basename="api-credential")
 router.register("revisions", views.RevisionView, basename="api-revision")
 router.register("rolechanges", access.RoleChangeView, basename="api-rolechange")
+router.register("rolebindings", RoleBindingView, basename="api-rolebinding")
+router.register("tokens", OwnTokenView, basename="api-own-token")
+router.register("serviceaccounts", ServiceAccountView, basename="api-serviceaccount")
+router.register(
+    f"serviceaccounts/(?P<account>{NAME_PATTERN})/tokens",
+    ServiceAccountTokenView,
+    basename="api-serviceaccount-token",
+)
 router.register("charges", views.ChargeView, basename="api-charge")
 
 urlpatterns = [

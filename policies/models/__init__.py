@@ -15,8 +15,10 @@ from policies.models.resource_quota import (
     ScopeSelectorRow,
 )
 from policies.models.roles import RoleBinding, RoleChange
+from policies.models.tokens import ApiToken, ServiceAccount
 
 __all__ = [
+    "ApiToken",
     "Charge",
     "Cluster",
     "KeptDraft",
@@ -40,6 +42,7 @@ __all__ = [
     "RoleBinding",
     "RoleChange",
     "ScopeSelectorRow",
+    "ServiceAccount",
     "SignInCount",
     "WebhookCredential",
 ]

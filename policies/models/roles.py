@@ -13,6 +13,52 @@ from django.db.models import Q
 
 PREFIX: Final = "*"
 """At the end of a namespace's name: all namespaces with this prefix, later ones included."""
+NAMESPACES: Final = RegexValidator(
+    r"\A[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z|\A[a-z0-9][-a-z0-9]*\*\Z",
+    "a namespace's name, or the beginning of names and *",
+)
+
+Scope = tuple[str, str]
+"""A cluster and a namespace or prefix; an empty name means all."""
+
+
+def scope_covers(scope: Scope, cluster: str, namespace: str) -> bool:
+    """Whether a place lies in a scope; without a namespace: the cluster as a whole."""
+    if scope[0] not in ("", cluster):
+        return False
+    if scope[1].endswith(PREFIX):
+        return namespace.startswith(scope[1].removesuffix(PREFIX))
+    return scope[1] in ("", namespace)
+
+
+def scope_within(narrow: Scope, wide: Scope) -> bool:
+    """Whether a scope lies in another one as a whole."""
+    is_same_cluster = wide[0] in ("", narrow[0])
+    return is_same_cluster and _is_within(narrow[1], wide[1])
+
+
+def scope_overlap(one: Scope, other: Scope) -> Scope | None:
+    """The scope that lies in both; None if none does."""
+    clusters = {one[0], other[0]} - {""}
+    if len(clusters) > 1:
+        return None
+    # Names and beginnings of names never overlap in part: one lies in the other, or both are apart.
+    for narrow, wide in ((one[1], other[1]), (other[1], one[1])):
+        if _is_within(narrow, wide):
+            return (clusters.pop() if clusters else "", narrow)
+    return None
+
+
+def _is_within(narrow: str, wide: str) -> bool:
+    if wide.endswith(PREFIX):
+        return narrow.startswith(wide.removesuffix(PREFIX))
+    return wide in ("", narrow)
+
+
+def scope_in_words(cluster: str, namespace: str) -> str:
+    """A scope for people."""
+    clusters = cluster or "every cluster"
+    return f"{clusters}, namespace {namespace}" if namespace else clusters
 
 
 class RoleBinding(models.Model):
@@ -49,12 +95,7 @@ class RoleBinding(models.Model):
         max_length=63,
         blank=True,
         help_text="A namespace's name, or its beginning and *; empty for every namespace.",
-        validators=[
-            RegexValidator(
-                r"\A[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z|\A[a-z0-9][-a-z0-9]*\*\Z",
-                "a namespace's name, or the beginning of names and *",
-            )
-        ],
+        validators=[NAMESPACES],
     )
     created = models.DateTimeField(auto_now_add=True)
     created_by = models.CharField(max_length=150, editable=False)
@@ -99,16 +140,11 @@ class RoleBinding(models.Model):
     @property
     def scope(self) -> str:
         """The scope in words."""
-        bound_cluster = self.cluster or "every cluster"
-        return f"{bound_cluster}, namespace {self.namespace}" if self.namespace else bound_cluster
+        return scope_in_words(self.cluster, self.namespace)
 
     def covers(self, cluster: str, namespace: str) -> bool:
         """Whether a place lies in the scope; without a namespace: the cluster as a whole."""
-        if self.cluster not in ("", cluster):
-            return False
-        if self.namespace.endswith(PREFIX):
-            return namespace.startswith(self.namespace.removesuffix(PREFIX))
-        return self.namespace in ("", namespace)
+        return scope_covers((self.cluster, self.namespace), cluster, namespace)
 
 
 class RoleChange(models.Model):
@@ -137,5 +173,4 @@ class RoleChange(models.Model):
     @property
     def scope(self) -> str:
         """The scope in words."""
-        cluster = self.cluster or "every cluster"
-        return f"{cluster}, namespace {self.namespace}" if self.namespace else cluster
+        return scope_in_words(self.cluster, self.namespace)

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import transaction
 
-from policies.models import RoleChange
+from policies.models import RoleBinding, RoleChange
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
-
-    from policies.models import RoleBinding
 
 
 @transaction.atomic
 def bind_role(*, binding: RoleBinding, author: Any) -> RoleBinding:
     """Store a binding; raises ``ValidationError`` for an invalid or existing one."""
     binding.created_by = author.get_username()
+    _require_new(binding)
     binding.full_clean()
     binding.save()
     _record_change(binding, author, RoleChange.Action.GIVEN)
     return binding
+
+
+def _require_new(binding: RoleBinding) -> None:
+    names = ("user", "group", "role", "cluster", "namespace")
+    if RoleBinding.objects.filter(**{name: getattr(binding, name) for name in names}).exists():
+        there = ValidationError(f"{binding.subject} has this role there already.", code="unique")
+        raise ValidationError({NON_FIELD_ERRORS: there})
 
 
 @transaction.atomic

@@ -1,4 +1,4 @@
-"""``ensure_first_admin``; AuthTokens and sessions end with an account or a password."""
+"""``ensure_first_admin``; ApiTokens and sessions end with an account or a password."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db.models.signals import post_save
 from django.dispatch import receiver
-from knox.models import AuthToken
+
+from policies.models import ApiToken
 
 
 def ensure_first_admin() -> str | None:
@@ -33,7 +34,7 @@ def end_access(instance: User, **_: Any) -> None:
     """Delete tokens and sessions, so that reactivating the account revives none."""
     if instance.is_active:
         return
-    AuthToken.objects.filter(user=instance).delete()
+    ApiToken.objects.filter(user=instance).delete()
     # Only the encoded data of a session names its account, so every session has to be read.
     ended_sessions = [
         session.pk
@@ -56,7 +57,7 @@ class EndTokens:
     def password_changed(self, _password: str, user: Any = None) -> None:
         """Delete all tokens of this person."""
         if user is not None and user.pk:
-            AuthToken.objects.filter(user=user).delete()
+            ApiToken.objects.filter(user=user).delete()
 
     def get_help_text(self) -> str:
         """The hint beside the form field."""

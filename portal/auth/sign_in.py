@@ -1,4 +1,4 @@
-"""Sign-in throttled by SignInCount of addresses and names; Argon2 hashes, two at a time.
+"""Sign-in: throttled by SignInCount, closed to service accounts; Argon2 hashes, two at a time.
 
 The counts are in the database, shared by all processes. A name is refused only to addresses from
 which it has not signed in recently, so that nobody can lock somebody else out.
@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.contrib.auth.signals import user_logged_in, user_login_failed
+from django.core.exceptions import PermissionDenied
 from django.dispatch import receiver
 from rest_framework.exceptions import Throttled
 
-from policies.models import SignInCount
+from policies.models import ServiceAccount, SignInCount
 from portal.auth.callers import address_of, group_of
 
 if TYPE_CHECKING:
@@ -35,21 +36,29 @@ turns = threading.BoundedSemaphore(AT_A_TIME)
 
 
 class ThrottledBackend:
-    """The first backend: it authenticates nobody, and stops those who failed too often."""
+    """The first backend: it authenticates nobody, and stops those who failed too often.
+
+    It also stops service accounts, which have tokens alone, whatever password somebody gave them.
+    """
 
     def authenticate(
         self, request: HttpRequest | None, username: str | None = None, **_: Any
     ) -> None:
-        """Raise Throttled, or leave the sign-in to the next backend."""
+        """Raise Throttled or PermissionDenied, or leave the sign-in to the next backend."""
         if request is None or not username:
             return
         address = group_of(address_of(request))
         if SignInCount.objects.failures(_count_key("address", address), WINDOW) >= MOST_BY_ADDRESS:
             raise Throttled(wait=WINDOW.total_seconds())
-        if SignInCount.objects.failures(_count_key("name", username), WINDOW) < MOST_BY_NAME:
-            return
-        if not SignInCount.objects.failures(_count_key("known", username, address), KNOWN_FOR):
+        is_tried = (
+            SignInCount.objects.failures(_count_key("name", username), WINDOW) >= MOST_BY_NAME
+        )
+        if is_tried and not SignInCount.objects.failures(
+            _count_key("known", username, address), KNOWN_FOR
+        ):
             raise Throttled(wait=WINDOW.total_seconds())
+        if ServiceAccount.objects.filter(user__username=username).exists():
+            raise PermissionDenied
 
 
 @receiver(user_login_failed)

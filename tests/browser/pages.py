@@ -55,6 +55,7 @@ PAGES: Final = {
     "versions of limited resources": "/clusters/demo/limitedresources/revisions/",
     "version of limited resources": "/clusters/demo/limitedresources/revisions/1/",
     "people": "/people/",
+    "service accounts": "/people/service-accounts/",
     "holds": "/decisions/holds/",
     "account": "/account/",
     "password": "/account/password/",

@@ -17,10 +17,10 @@ from policies.models import Cluster, RoleBinding
 from portal.pages.views import PortalPage, whole_number
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from django.http import HttpRequest, HttpResponse
 
-GIVING: Final = "policies.add_rolebinding"
-TAKING: Final = "policies.delete_rolebinding"
 ROLE_HISTORY: Final = 20
 FEWEST_LETTERS: Final = 3
 MOST_NAMES: Final = 20
@@ -31,6 +31,11 @@ ROLE_WORDS: Final = {
     "approver": "resolves conflicts, confirms deletions, starts and pauses syncs, takes ownership",
     "admin": "everything there, roles included",
 }
+
+
+def role_words(bindings: Iterable[RoleBinding]) -> list[dict[str, Any]]:
+    """Bindings with what their roles may do."""
+    return [{"binding": each, "words": ROLE_WORDS[each.role]} for each in bindings]
 
 
 class BindingForm(forms.Form):
@@ -101,7 +106,7 @@ def names_like(letters: str, user: Any) -> list[str]:
 class PeopleNamesView(PortalPage):
     """The names that the form's field offers."""
 
-    somewhere = GIVING
+    somewhere = roles.GIVE_ROLES
 
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         """Render the names as options."""
@@ -113,19 +118,21 @@ class PeopleView(PortalPage):
     """The visible role bindings, and the forms that change them."""
 
     template_name = "access/people.html"
-    somewhere = GIVING
+    somewhere = roles.GIVE_ROLES
 
     def permission_for(self, request: HttpRequest) -> str:
         """Granting and revoking are two rights."""
-        return TAKING if "take" in request.POST else GIVING
+        return roles.TAKE_ROLES if "take" in request.POST else roles.GIVE_ROLES
 
     def scope(self) -> roles.RoleScope:
         """The scope of the form: whoever grants a role must be admin in all of it."""
         sent = self.request.POST
         if "take" in sent:
             taken_binding = self._taken_binding()
-            return _role_scope(taken_binding.cluster, taken_binding.namespace)
-        return _role_scope(sent.get("cluster", "").strip(), sent.get("namespace", "").strip())
+            return roles.place_of_binding(taken_binding.cluster, taken_binding.namespace)
+        return roles.place_of_binding(
+            sent.get("cluster", "").strip(), sent.get("namespace", "").strip()
+        )
 
     def _taken_binding(self) -> RoleBinding:
         return get_object_or_404(RoleBinding, pk=whole_number(self.request.POST["take"]))
@@ -134,7 +141,8 @@ class PeopleView(PortalPage):
         """The bindings by subject, the form, and the history of roles."""
         user = self.request.user
         return super().get_context_data(
-            **{"form": BindingForm(), **kwargs},
+            **{"form": BindingForm(initial=self.request.GET.dict()), **kwargs},
+            keeps_accounts=roles.may(user, roles.KEEP_ACCOUNTS),
             bindings=_binding_lines(user),
             role_words=ROLE_WORDS.items(),
             clusters=roles.visible(Cluster.objects.all(), user, cluster="name").order_by("name"),
@@ -162,19 +170,13 @@ class PeopleView(PortalPage):
         return self.render_to_response(self.get_context_data(form=binding_form), status=422)
 
 
-def _role_scope(cluster: str, namespace: str) -> roles.RoleScope:
-    """A namespace's admin grants roles in that very namespace; a prefix needs a wider scope."""
-    exact_namespace = namespace if not namespace.endswith("*") else ""
-    return roles.RoleScope(cluster, exact_namespace if cluster else "")
-
-
 def _binding_lines(user: Any) -> list[dict[str, Any]]:
     """The bindings that a person may know of, each with whether the person may take it back."""
     bindings = RoleBinding.objects.select_related("user", "group")
     visible = roles.visible(bindings, user, cluster="cluster", namespace="namespace")
     binding_lines = []
     for bound in visible.order_by("user__username", "group__name", "cluster", "namespace", "role"):
-        at = _role_scope(bound.cluster, bound.namespace)
-        may_take = roles.may(user, TAKING, cluster=at.cluster, namespace=at.namespace)
+        at = roles.place_of_binding(bound.cluster, bound.namespace)
+        may_take = roles.may(user, roles.TAKE_ROLES, cluster=at.cluster, namespace=at.namespace)
         binding_lines.append({"binding": bound, "may_take": may_take})
     return binding_lines

@@ -6,9 +6,16 @@ from django.urls import path
 
 from portal.pages.access.legal_holds import HoldsView
 from portal.pages.access.people import PeopleNamesView, PeopleView
+from portal.pages.access.service_accounts import ServiceAccountListView, ServiceAccountPageView
 
 urlpatterns = [
     path("people/", PeopleView.as_view(), name="people"),
     path("people/names/", PeopleNamesView.as_view(), name="people-names"),
+    path("people/service-accounts/", ServiceAccountListView.as_view(), name="service-accounts"),
+    path(
+        "people/service-accounts/<str:name>/",
+        ServiceAccountPageView.as_view(),
+        name="service-account",
+    ),
     path("decisions/holds/", HoldsView.as_view(), name="holds"),
 ]

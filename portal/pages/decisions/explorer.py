@@ -23,7 +23,7 @@ from admission.record.search.pages import PagePosition, grouped, page
 from admission.record.search.query import sees_places
 from admission.record.search.search import Search
 from policies import roles
-from policies.rest import TakesToken
+from policies.tokens.plain_views import TakesToken
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponseBase

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.cache import cache
-from knox.models import AuthToken
 
 from admission.models import AuditEvent
+from policies.models import ApiToken
 from tests import people
 from tests.builders import container
 from tests.reviews import SEED_LIMITS, new_pod, quota, review
@@ -201,7 +201,7 @@ def test_the_swagger_page_is_our_own(reader: Client) -> None:
     "address", ["/decisions/export.csv", "/decisions/export.jsonl", "/api/docs/", "/api/schema/"]
 )
 def test_a_token_opens_what_scripts_fetch(client: Client, record: list[str], address: str) -> None:
-    _, token = AuthToken.objects.create(people.person("script"))
+    _, token = ApiToken.objects.create(people.person("script"))
     answer = client.get(address, headers={"Authorization": f"Token {token}"})
     assert answer.status_code == 200
     assert b"login" not in b"".join(answer)[:200]
@@ -210,13 +210,13 @@ def test_a_token_opens_what_scripts_fetch(client: Client, record: list[str], add
 
 
 def test_a_token_exports_only_what_its_owner_may_see(client: Client, record: list[str]) -> None:
-    _, token = AuthToken.objects.create(people.person("far", cluster="elsewhere"))
+    _, token = ApiToken.objects.create(people.person("far", cluster="elsewhere"))
     headers = {"Authorization": f"Token {token}"}
     lines = b"".join(client.get("/decisions/export.jsonl", headers=headers)).splitlines()
     assert lines == []
 
 
 def test_a_token_opens_no_page_that_writes(client: Client) -> None:
-    _, token = AuthToken.objects.create(people.person("script"))
+    _, token = ApiToken.objects.create(people.person("script"))
     headers = {"Authorization": f"Token {token}"}
     assert client.get("/decisions/", headers=headers).status_code == 302

@@ -8,11 +8,14 @@ import pytest
 from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
 
-from tests import factories
+from policies.models import ApiToken
+from tests import factories, people
+from tests.api_tokens import call, secret_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+BEFORE_TOKENS = "0003"
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.no_cover]
 
 
@@ -30,3 +33,22 @@ def test_revisions_stay_append_only_on_the_way_back_and_forth(target: str) -> No
         call_command("migrate", *names, verbosity=0)
         with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
             connection.cursor().execute("UPDATE policies_policyrevision SET reason = 'x'")
+
+
+@pytest.mark.usefixtures("_all_again")
+def test_tokens_of_knox_stay_valid_with_all_their_rights_and_go_back() -> None:
+    factories.namespace()
+    secret = secret_of(people.person(role="editor"))
+    narrow = secret_of(people.person("bob", "editor"), cluster="prod")
+    made = ApiToken.objects.get(user__username="ada").created
+    call_command("migrate", "policies", BEFORE_TOKENS, verbosity=0)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM knox_authtoken")
+        assert cursor.fetchone() == (1,), "a narrow token would be worth more there"
+    call_command("migrate", "policies", verbosity=0)
+    token = ApiToken.objects.get()
+    assert (token.access, token.scope, token.created) == ("write", "every cluster", made)
+    assert token.name == f"{secret[:8]}…"
+    assert call(secret, "post", "limitranges/?dryRun=All", {}).status_code != 403
+    assert call(secret, "get", "namespaces/").json()["count"] == 1
+    assert call(narrow, "get", "namespaces/").status_code == 401

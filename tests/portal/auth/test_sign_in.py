@@ -13,11 +13,10 @@ from django.contrib.auth.models import Permission
 from django.db import IntegrityError, OperationalError, transaction
 from django.test import RequestFactory
 from django.utils import timezone
-from knox.models import AuthToken
 from rest_framework.exceptions import Throttled
 
 from policies import services
-from policies.models import RoleBinding, RoleChange, SignInCount
+from policies.models import ApiToken, RoleBinding, RoleChange, SignInCount
 from policies.models import credentials as counts
 from portal.auth import sign_in as limits
 from portal.auth.callers import address_of, group_of, is_local
@@ -53,11 +52,11 @@ def test_hash_of_other_costs_is_renewed_at_sign_in(client: Client, settings: Any
     settings.PASSWORD_HASHERS = ["portal.auth.sign_in.Argon2"]
     old = Argon2PasswordHasher().encode(PASSWORD, "a-salt-of-its-own")
     user = get_user_model().objects.create(username="ada", password=old)
-    AuthToken.objects.create(user=user)
+    ApiToken.objects.create(user=user)
     assert sign_in(client, ADDRESSES[0], PASSWORD) == 302
     user.refresh_from_db()
     assert "$m=19456,t=2,p=1$" in user.password
-    assert AuthToken.objects.count() == 1, "the password is the same"
+    assert ApiToken.objects.count() == 1, "the password is the same"
 
 
 @pytest.mark.parametrize("where", ADDRESSES)
@@ -133,10 +132,10 @@ def test_counts_are_bounded_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_new_password_ends_tokens(ada: Any) -> None:
-    AuthToken.objects.create(user=ada)
+    ApiToken.objects.create(user=ada)
     ada.set_password("another long password")
     ada.save()
-    assert not AuthToken.objects.exists()
+    assert not ApiToken.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -198,26 +197,26 @@ def test_caller_without_a_request_is_not_throttled() -> None:
 
 def test_account_that_is_activated_again_has_to_sign_in_again(client: Client, ada: Any) -> None:
     client.force_login(ada)
-    AuthToken.objects.create(user=ada)
+    ApiToken.objects.create(user=ada)
     ada.is_active = False
     ada.save()
     ada.is_active = True
     ada.save()
     assert client.get("/account/").status_code == 302
-    assert not AuthToken.objects.exists()
+    assert not ApiToken.objects.exists()
 
 
 @pytest.mark.django_db
 def test_anybody_changes_their_own_password(client: Client) -> None:
     user = get_user_model().objects.create_user("bob", password=PASSWORD)
     client.force_login(user)
-    AuthToken.objects.create(user=user)
+    ApiToken.objects.create(user=user)
     new = "another long password"
     given = {"old_password": PASSWORD, "new_password1": new, "new_password2": new}
     assert client.post("/account/password/", given).status_code == 302
     user.refresh_from_db()
     assert user.check_password(new)
-    assert not AuthToken.objects.exists()
+    assert not ApiToken.objects.exists()
     assert client.get("/account/").status_code == 200, "one's own session goes on"
 
 
@@ -247,7 +246,7 @@ def test_accounts_are_deactivated_and_never_deleted(client: Client, ada: Any) ->
 
 def test_tokens_made_by_the_api_count_against_the_limit(client: Client, ada: Any) -> None:
     for _ in range(settings.REST_KNOX["TOKEN_LIMIT_PER_USER"]):
-        AuthToken.objects.create(user=ada)
+        ApiToken.objects.create(user=ada)
     assert sign_in(client, "/api/v1/token/", PASSWORD) == 403
 
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.contrib.auth.models import Group
 from django.test import Client
-from knox.models import AuthToken
 
 from policies.models import RoleBinding
-from tests import factories, people
+from tests import people
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -121,14 +120,6 @@ def test_the_same_role_is_given_once() -> None:
     assert [give(client).status_code for _ in range(2)] == [302, 422]
 
 
-def test_a_token_is_shown_once_and_revoked() -> None:
-    factories.cluster()
-    client = signed_in(people.person())
-    secret = client.post("/account/", {"days": "7"}).context["secret"]
-    assert secret not in client.get("/account/").content.decode()
-    script = {"HTTP_AUTHORIZATION": f"Token {secret}"}
-    assert Client().get("/api/v1/clusters/", **script).json()["count"] == 1
-    digest = AuthToken.objects.get().digest
-    assert signed_in(people.person("bob")).post("/account/", {"revoke": digest}).status_code == 404
-    assert client.post("/account/", {"revoke": digest}).status_code == 302
-    assert Client().get("/api/v1/clusters/", **script).status_code == 401
+def test_a_form_is_filled_in_from_the_address() -> None:
+    page = signed_in(people.person(role="admin")).get("/people/?subject=ci").content.decode()
+    assert 'name="subject" value="ci"' in page

@@ -1,0 +1,1 @@
+"""REST of who may do what: role bindings, API tokens, service accounts. No manifests."""
