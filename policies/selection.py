@@ -1,4 +1,4 @@
-"""What lists select: FilterBackend, StableOrdering, LabelSelectorFilter, filters of lookups.
+"""What lists select: ApiPagination, FilterBackend, StableOrdering, LabelSelectorFilter, lookups.
 
 For REST views of all apps. What cannot be used is refused: a list that ignored a part of its query
 would answer with too much.
@@ -16,6 +16,7 @@ from django.db.models.functions import StrIndex
 from django.db.models.lookups import GreaterThan, In
 from django_filters.rest_framework import DjangoFilterBackend
 from rest_framework.filters import BaseFilterBackend, OrderingFilter
+from rest_framework.pagination import LimitOffsetPagination
 
 from engine.selector import SelectorError, SelectorOperator, parse_selector
 from policies.rest import BadParameterError
@@ -35,6 +36,18 @@ TRUE_OR_FALSE: Final[dict[str, Any]] = {
     "coerce": lambda text: text == "true",
 }
 """Arguments of a TypedChoiceFilter; a BooleanFilter ignores every other word."""
+
+
+class ApiPagination(LimitOffsetPagination):
+    """Fifty objects by default."""
+
+    default_limit = 50
+    max_limit = 500
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """The schema of a page, for OpenAPI; every page has all its members."""
+        page: dict[str, Any] = super().get_paginated_response_schema(schema)
+        return {**page, "required": sorted(page["properties"])}
 
 
 class CharInFilter(django_filters.BaseInFilter, django_filters.CharFilter):

@@ -69,7 +69,9 @@ def check_exchange(method: str, path: str, data: str | bytes, answer: Any) -> No
 
 def operation_of(method: str, path: str) -> dict[str, Any]:
     address = path.partition("?")[0]
-    for template, operations in document()["paths"].items():
+    paths = document()["paths"]
+    # A whole address wins over one with a part to fill in, as in Django's own patterns.
+    for template, operations in sorted(paths.items(), key=lambda each: each[0] != address):
         if re.fullmatch(re.sub(r"\{[^}]*\}", "[^/]+", template), address):
             found: dict[str, Any] = operations[method.lower()]
             return found

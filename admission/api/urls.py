@@ -1,4 +1,4 @@
-"""URL patterns for machines: mutate and validate (by key), decisions, token, schema, docs."""
+"""URL patterns for machines: mutate and validate (by key), the record, token, schema, docs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from rest_framework.routers import SimpleRouter
 
 from admission.api.decisions import DecisionViewSet
 from admission.api.explanations import ExplanationView
+from admission.api.record.decision_counts import DecisionCountsView
+from admission.api.record.legal_holds import LegalHoldView
+from admission.api.record.retention import RetentionView
+from admission.api.record.saved_views import SavedViewView
 from admission.api.review import AdmissionReviewView
 from admission.api.token_and_schema import DocsView, SchemaView, TokenView
 from engine.request import Phase
 
 router = SimpleRouter()
 router.register("decisions", DecisionViewSet, basename="api-decision")
+router.register("savedviews", SavedViewView, basename="api-savedview")
+router.register("legalholds", LegalHoldView, basename="api-legalhold")
 
 _mutate = AdmissionReviewView.as_view(phase=Phase.MUTATE)
 _validate = AdmissionReviewView.as_view(phase=Phase.VALIDATE)
@@ -23,13 +29,15 @@ _explanation = re_path(
     ExplanationView.as_view(),
     name="api-explanation",
 )
+_counts = path("decisions/counts/", DecisionCountsView.as_view(), name="api-decision-counts")
+_retention = path("retention/", RetentionView.as_view(), name="api-retention")
 
 urlpatterns = [
     path("admission/<str:cluster>/mutate", _mutate, name="mutate"),
     path("admission/<str:cluster>/validate", _validate, name="validate"),
     path("admission/<str:cluster>/<str:key>/mutate", _mutate, name="mutate-by-key"),
     path("admission/<str:cluster>/<str:key>/validate", _validate, name="validate-by-key"),
-    path("api/v1/", include([*router.urls, _explanation])),
+    path("api/v1/", include([*router.urls, _explanation, _counts, _retention])),
     path("api/v1/token/", TokenView.as_view(), name="api-token"),
     path("api/schema/", _schema, name="schema"),
     path("api/docs/", _docs, name="api-docs"),

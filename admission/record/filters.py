@@ -1,4 +1,4 @@
-"""AuditEventFilter (django-filter) of pages and its choices; DecisionFilter of REST adds lists."""
+"""AuditEventFilter (django-filter) of pages, DecisionFilter of REST; filters of views and holds."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from django import forms
 from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
-from admission.models import AnswerKind, AuditEvent, AuditEventQuerySet
+from admission.models import AnswerKind, AuditEvent, AuditEventQuerySet, AuditHold, SavedView
 from policies.rest import MOMENTS
-from policies.selection import CharInFilter, ChoiceInFilter
+from policies.selection import TRUE_OR_FALSE, CharInFilter, ChoiceInFilter, ContainsFilter
 
 if TYPE_CHECKING:
     from typing import Any
@@ -145,3 +145,40 @@ class DecisionFilter(AuditEventFilter):
     ) -> AuditEventQuerySet:
         """Events of one of these outcomes."""
         return queryset.with_outcomes(value)
+
+
+class SavedViewFilter(django_filters.FilterSet):
+    """Saved views by name, owner, and whether they are shared."""
+
+    owner = django_filters.CharFilter(field_name="owner__username", label="Owner")
+    name = django_filters.CharFilter(lookup_expr="icontains")
+    name__exact = django_filters.CharFilter(field_name="name")
+    name__in = CharInFilter(field_name="name")
+    name__contains = ContainsFilter(field_name="name")
+    shared = django_filters.TypedChoiceFilter(
+        field_name="is_shared", label="Shared", **TRUE_OR_FALSE
+    )
+
+    class Meta:
+        """The filters above, no others."""
+
+        model = SavedView
+        fields: list[str] = []
+
+
+class LegalHoldFilter(django_filters.FilterSet):
+    """Holds by place, and whether they are released."""
+
+    cluster = django_filters.CharFilter()
+    cluster__in = CharInFilter(field_name="cluster")
+    namespace = django_filters.CharFilter()
+    namespace__in = CharInFilter(field_name="namespace")
+    released = django_filters.TypedChoiceFilter(
+        field_name="released", lookup_expr="isnull", exclude=True, label="Released", **TRUE_OR_FALSE
+    )
+
+    class Meta:
+        """The filters above, no others."""
+
+        model = AuditHold
+        fields: list[str] = []

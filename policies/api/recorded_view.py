@@ -9,7 +9,6 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, status
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.decorators import action
-from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
@@ -27,7 +26,7 @@ from policies.api.bodies import (
 )
 from policies.members import PicksMembers
 from policies.rest import DRY_RUN, KnownParameters
-from policies.selection import FilterBackend, LabelSelectorFilter, StableOrdering
+from policies.selection import ApiPagination, FilterBackend, LabelSelectorFilter, StableOrdering
 from policies.tokens.authentication import ScopedTokenAuthentication
 
 if TYPE_CHECKING:
@@ -47,18 +46,6 @@ _PATCH_BODIES: Final = dict.fromkeys(
     (MergePatchParser.media_type, ManifestParser.media_type), OpenApiTypes.OBJECT
 )
 """Any part of an object: what a merge patch leaves is checked as a whole."""
-
-
-class ApiPagination(LimitOffsetPagination):
-    """Fifty objects by default."""
-
-    default_limit = 50
-    max_limit = 500
-
-    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """The schema of a page, for OpenAPI; every page has all its members."""
-        page: dict[str, Any] = super().get_paginated_response_schema(schema)
-        return {**page, "required": sorted(page["properties"])}
 
 
 class PolicyView(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,13 +13,13 @@ from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 from django.views.generic import TemplateView, View
 
-from admission.models import AuditEvent, AuditEventQuerySet, SavedView, decision_id
-from admission.record.filters import LENGTHS
+from admission.models import AuditEvent, AuditEventQuerySet, decision_id
 from admission.record.search import histogram, stream
 from admission.record.search import query as search_query
 from admission.record.search.facets import facets, with_fields
+from admission.record.search.overview import overview
 from admission.record.search.pages import PagePosition, grouped, page
-from admission.record.search.query import sees_places
+from admission.record.search.saved_views import usable_views
 from admission.record.search.search import Search
 from policies import roles
 from policies.tokens.plain_views import TakesToken
@@ -61,34 +60,6 @@ class RecordMixin(LoginRequiredMixin):
     def may_hold(self) -> bool:
         """Whether the person may hold decisions of any place against retention."""
         return roles.may_somewhere(self.request.user, "admission.add_audithold")
-
-    def views(self) -> list[SavedView]:
-        """The person's own views, and shared views of places that the person sees.
-
-        A view that names no place is shown to everybody with a role.
-        """
-        user = self.request.user
-        usable_views = SavedView.objects.usable_by(user).select_related("owner")
-        return [
-            view
-            for view in usable_views
-            if view.owner_id == user.pk or (self.has_role and sees_places(user, view.query))
-        ]
-
-    def whole_clusters(self, asked_cluster: str) -> list[str] | None:
-        """The clusters of which the person sees all; None: all there are.
-
-        Raises ``LookupError`` where the person also sees namespaces of other clusters.
-        """
-        user = self.request.user
-        if roles.sees_all(user):
-            return None
-        if asked_cluster and roles.sees(user, asked_cluster, ""):
-            return [asked_cluster]
-        bindings = roles.bindings_of(user)
-        if asked_cluster or any(binding.namespace for binding in bindings):
-            raise LookupError(asked_cluster)
-        return [binding.cluster for binding in bindings]
 
     def search(self) -> Search:
         """The search of the address, among visible decisions."""
@@ -142,40 +113,22 @@ class DecisionListView(RecordMixin, TemplateView):
             tail=_tail_query(found.sample, asked) if search.is_valid and position.is_first else "",
             has_role=self.has_role,
             may_hold=self.may_hold,
-            views=self.views(),
+            views=usable_views(self.request.user),
             **self._bars(search, found.sample, asked),
         )
 
     def _bars(self, search: Search, sample: Sample, query: dict[str, str]) -> dict[str, Any]:
         if not search.is_valid:
             return {"bars": []}
-        bars, is_tallied = self._tallied(search, sample, query)
-        bars_total = sum(bar.total for bar in bars)
-        bars_plot = json.dumps({"columns": histogram.columns(bars), "marks": []})
-        return {"bars": bars, "total": bars_total, "plot": bars_plot, "is_tallied": is_tallied}
-
-    def _tallied(
-        self, search: Search, sample: Sample, query: dict[str, str]
-    ) -> tuple[list[histogram.Bar], bool]:
-        """Bars of the sample; where it is incomplete, of the tallies if these can answer."""
-        now = datetime.now(UTC)
-        if not sample.is_whole and histogram.can_tally(query):
-            with suppress(LookupError):
-                clusters = self.whole_clusters(query.get("cluster", ""))
-                return histogram.of_tallies(_span(search, query, now), query, clusters, now), True
-        return histogram.of_sample(sample, _span(search, query, now, sample.begins), query), False
-
-
-def _span(
-    search: Search, query: dict[str, str], now: datetime, before: datetime | None = None
-) -> histogram.Span:
-    asked_for = search.filter.form.cleaned_data
-    since, until = asked_for.get("since"), asked_for.get("until")
-    if last_length := LENGTHS.get(query.get("last", "")):
-        since = max(since, now - last_length) if since else now - last_length
-    # The bars of a page further back end where its sample begins.
-    until = min(until or now, before or now, now)
-    return histogram.Span(since=min(since, until) if since else None, until=until)
+        found = overview(search, sample, query, self.request.user)
+        bars_total = sum(bar.total for bar in found.bars)
+        bars_plot = json.dumps({"columns": histogram.columns(found.bars), "marks": []})
+        return {
+            "bars": found.bars,
+            "total": bars_total,
+            "plot": bars_plot,
+            "is_tallied": found.is_tallied,
+        }
 
 
 def _tail_query(sample: Sample, query: dict[str, str]) -> str:

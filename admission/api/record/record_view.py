@@ -1,0 +1,98 @@
+"""RecordView: parent of REST viewsets about the record that people write: views, holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+from rest_framework import status
+from rest_framework.authentication import SessionAuthentication
+from rest_framework.exceptions import APIException
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from policies.members import PicksMembers
+from policies.problem_details import problem_of_errors, respond
+from policies.rest import DRY_RUN, KnownParameters, known_names
+from policies.selection import ApiPagination, FilterBackend, StableOrdering
+from policies.tokens.authentication import ScopedTokenAuthentication
+from policies.validators import errors_by_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from drf_spectacular.utils import OpenApiParameter
+    from rest_framework.request import Request
+
+    RecordViewSet = GenericViewSet[Any]
+else:
+    RecordViewSet = GenericViewSet
+
+_TAKEN_CODES = frozenset({"unique", "unique_together"})
+
+
+class UnfitBodyError(APIException):
+    """A body that is no map, or has unknown fields: 422, each with the known ones."""
+
+    status_code = 422
+
+    def __init__(self, errors: dict[str, tuple[str, str]]) -> None:
+        super().__init__(
+            {"errors": {field: [{"code": c, "message": m}] for field, (c, m) in errors.items()}}
+        )
+
+
+class RecordView(PicksMembers, KnownParameters, ListModelMixin, RetrieveModelMixin, RecordViewSet):
+    """Authentication, bodies, dry runs and errors; what is visible is each view's own."""
+
+    authentication_classes = [ScopedTokenAuthentication, SessionAuthentication]
+    permission_classes = [IsAuthenticated]
+    filter_backends = [FilterBackend, StableOrdering]
+    pagination_class = ApiPagination
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Answer refusals of the models by field, and a used name with 409."""
+        if not isinstance(exc, ValidationError):
+            return super().handle_exception(exc)
+        errors = errors_by_path(exc)
+        codes = {entry["code"] for entries in errors.values() for entry in entries}
+        if codes & _TAKEN_CODES:
+            taken = problem_of_errors(status.HTTP_409_CONFLICT, errors, name="already-exists")
+            return respond(taken)
+        return respond(problem_of_errors(status.HTTP_400_BAD_REQUEST, errors))
+
+    def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
+        """Every write accepts ``dryRun``."""
+        read_parameters = super().parameters_of(action)
+        return read_parameters if action in ("", "list", "retrieve") else (DRY_RUN,)
+
+    def sent(self, request: Request, *, partial: bool = False) -> dict[str, Any]:
+        """The checked body."""
+        serializer: Any = self.get_serializer(data=request.data, partial=partial)
+        require_known(request.data, serializer.fields)
+        serializer.is_valid(raise_exception=True)
+        sent_body: dict[str, Any] = serializer.validated_data
+        return sent_body
+
+    def show(self, instance: Any, code: int = status.HTTP_200_OK) -> Response:
+        """Answer with one object; ``id`` of one that a dry run created is null."""
+        shown = dict(self.get_serializer(instance).data)
+        if self.is_dry_run and self.action == "create":
+            shown["id"] = None
+        return Response(shown, code)
+
+
+def require_known(body: Any, known_fields: Iterable[str]) -> None:
+    """Refuse a body that is no map or has unknown fields; raises ``UnfitBodyError``."""
+    if not isinstance(body, dict):
+        raise UnfitBodyError({"": ("FieldValueTypeInvalid", "must be a map")})
+    known = list(known_fields)
+    unknown = {
+        name: ("unknown_field", f'unknown field "{name}"; {known_names(name, known)}')
+        for name in body
+        if name not in known
+    }
+    if unknown:
+        raise UnfitBodyError(unknown)
