@@ -7,6 +7,7 @@ from rest_framework.routers import SimpleRouter
 
 from admission.api.decisions import DecisionViewSet
 from admission.api.explanations import ExplanationView
+from admission.api.record.consumers import QuotaConsumersView
 from admission.api.record.decision_counts import DecisionCountsView
 from admission.api.record.legal_holds import LegalHoldView
 from admission.api.record.retention import RetentionView
@@ -31,13 +32,16 @@ _explanation = re_path(
 )
 _counts = path("decisions/counts/", DecisionCountsView.as_view(), name="api-decision-counts")
 _retention = path("retention/", RetentionView.as_view(), name="api-retention")
+_consumers = path(
+    "resourcequotas/<int:pk>/consumers/", QuotaConsumersView.as_view(), name="api-quota-consumers"
+)
 
 urlpatterns = [
     path("admission/<str:cluster>/mutate", _mutate, name="mutate"),
     path("admission/<str:cluster>/validate", _validate, name="validate"),
     path("admission/<str:cluster>/<str:key>/mutate", _mutate, name="mutate-by-key"),
     path("admission/<str:cluster>/<str:key>/validate", _validate, name="validate-by-key"),
-    path("api/v1/", include([*router.urls, _explanation, _counts, _retention])),
+    path("api/v1/", include([*router.urls, _explanation, _counts, _retention, _consumers])),
     path("api/v1/token/", TokenView.as_view(), name="api-token"),
     path("api/schema/", _schema, name="schema"),
     path("api/docs/", _docs, name="api-docs"),

@@ -14,6 +14,8 @@ from policies.api.accounts.service_accounts import (
 )
 from policies.api.accounts.tokens import OwnTokenView
 from policies.api.apply import ApplyView
+from policies.api.quotas.recounts import RecountView
+from policies.api.quotas.usage import QuotaUsageListView, QuotaUsageView
 from policies.api.simulations import SimulationView
 
 router = SimpleRouter()
@@ -42,5 +44,8 @@ urlpatterns = [
     path("apply/", ApplyView.as_view(), name="api-apply"),
     # The same without the slash, for those who type the address by hand; described once.
     path("apply", ApplyView.as_view(schema=None)),
+    path("quotausage/", QuotaUsageListView.as_view(), name="api-quotausage"),
+    path("resourcequotas/<int:pk>/usage/", QuotaUsageView.as_view(), name="api-quota-usage"),
+    path("recounts/", RecountView.as_view(), name="api-recount"),
     path("simulations/", SimulationView.as_view(), name="api-simulation"),
 ]

@@ -44,6 +44,7 @@ from policies.services.preview import (
     store_previews,
     stored_by_key,
 )
+from policies.services.quotas import recount_quotas
 from policies.services.roles import bind_role, role_history, unbind_role
 from policies.services.service_accounts import (
     create_service_account,
@@ -105,6 +106,7 @@ __all__ = [
     "policy_write",
     "preview_many",
     "read_object",
+    "recount_quotas",
     "require_namespace",
     "restore_revision",
     "revoke_token",

@@ -22,6 +22,7 @@ PLACEHOLDERS = {
     "<uid>": "00000000-0000-4000-8000-000000000000",
     "<credential>": "secret",
     "<name>": "ci",
+    "<number>": "7",
 }
 
 

@@ -65,6 +65,7 @@ class TokensOfAccountView(PolicyView):
     filterset_class = ApiTokenFilter
     ordering_fields = ("name", "created", "expiry", "last_used")
     lookup_field = "public_id"
+    lookup_url_kwarg = "id"
     lookup_value_regex = "[0-9a-f-]{36}"
 
     def owner(self) -> Any:

@@ -9,6 +9,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 
 from admission.models import AuditEvent
+from admission.record.consumers import consumers_of
 from admission.record.narrative import summary
 from engine.limit_range import encode_limit_range
 from engine.metadata_policy import encode_metadata_policy
@@ -19,7 +20,6 @@ from portal.pages.clusters.drift.sides import lines_of_manifest, marked_lines
 from portal.pages.namespaces.outcome import outcome_of
 from portal.pages.namespaces.policies import groups_of, limited_says
 from portal.pages.namespaces.try_object import TrialForm, attempt_of, attempt_of_text
-from portal.pages.namespaces.usage import consumers_of
 from portal.pages.views import ClusterPage, object_address
 from sync.models import SyncedObject
 from sync.passes.object_sides import normal_form

@@ -1,15 +1,11 @@
-"""QuotaBoardView: BoardNamespaces in rows, priority classes in columns, worst Levels in cells."""
+"""QuotaBoardView: QuotasInPlaces in rows, priority classes in columns, worst Levels in cells."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from json import loads
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.paginator import Paginator
-from django.db.models import TextField
-from django.db.models.functions import Cast
 
 from policies import roles, snapshot
 from policies.ledger.usage import (
@@ -17,35 +13,20 @@ from policies.ledger.usage import (
     Level,
     classes_named,
     counts_class,
-    levels_of,
     worst,
 )
-from policies.models import PriorityClass, QuotaUsage
+from policies.models import PriorityClass
+from policies.snapshot.quota_levels import visible_quotas
 from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from engine.policy import ResourceQuota
-    from policies.snapshot import ClusterPolicies
+    from policies.snapshot.quota_levels import QuotasInPlace
 
 PAGE_SIZE: Final = 25
 CLASS_COLUMNS: Final = 8
 """Priority classes that have a column; choosing a cluster shows its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class BoardNamespace:
-    """A namespace with its quotas and the worst level of each."""
-
-    cluster: str
-    namespace: str
-    quotas: Sequence[tuple[ResourceQuota, Level]]
-
-    @property
-    def worst(self) -> Level:
-        """The level that needs attention most."""
-        return max((level for _, level in self.quotas), key=lambda level: level.rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +42,8 @@ class BoardCell:
 class BoardRow:
     """One line of the board."""
 
-    place: BoardNamespace
+    place: QuotasInPlace
     cells: Sequence[BoardCell]
-
-
-class _Same:
-    """A quota by identity, as a cache key: the snapshot keeps the same object until it changes."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: ResourceQuota) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
 
 
 class QuotaBoardView(PortalPage):
@@ -97,14 +63,7 @@ class QuotaBoardView(PortalPage):
         }
         on_board = {cluster_name: clusters[cluster_name]} if cluster_name in clusters else clusters
         search = board_query.get("q", "").replace("\0", "").strip()
-        board = sorted(
-            (
-                ns
-                for ns in places_of(on_board)
-                if search in ns.namespace and roles.sees(user, ns.cluster, ns.namespace)
-            ),
-            key=lambda ns: (ns.namespace, ns.cluster),
-        )
+        board = visible_quotas(on_board, user, search=search)
         needy = [ns for ns in board if ns.worst.needs_attention]
         shown = sorted(needy, key=lambda ns: ns.worst.rank, reverse=True) if only else board
         page = Paginator(shown, PAGE_SIZE).get_page(board_query.get("page"))
@@ -125,35 +84,7 @@ class QuotaBoardView(PortalPage):
         )
 
 
-def places_of(clusters: Mapping[str, ClusterPolicies]) -> Iterator[BoardNamespace]:
-    """Every namespace with a quota that bounds anything, in no order; one query."""
-    keys = [each.id for each in clusters.values()]
-    # As text, which serves as a cache key; it is decoded only when it has changed.
-    usages = QuotaUsage.objects.filter(cluster__in=keys).annotate(text=Cast("used", TextField()))
-    used = dict(usages.order_by().values_list("quota_id", "text"))
-    for cluster in clusters.values():
-        for name, found in cluster.namespaces.items():
-            # Unreadable policies cannot be decoded: there is no level to show.
-            if not found.quota_keys or found.problem:
-                continue
-            levels = [
-                (quota, level)
-                for quota in found.policy_set.resource_quotas
-                if (
-                    level := worst_of(_Same(quota), used.get(found.quota_keys[quota.name].id, "{}"))
-                )
-            ]
-            if levels:
-                yield BoardNamespace(cluster.name, name, levels)
-
-
-@lru_cache(maxsize=16_384)
-def worst_of(quota: _Same, used: str) -> Level | None:
-    """The worst level of a quota; cached, since most quotas of a board do not change."""
-    return worst(levels_of(quota.value, loads(used)))
-
-
-def columns_of(clusters: Sequence[str], places: Sequence[BoardNamespace]) -> tuple[list[str], int]:
+def columns_of(clusters: Sequence[str], places: Sequence[QuotasInPlace]) -> tuple[list[str], int]:
     """The priority classes by value, then others that quotas name; and how many are left out."""
     known_classes = (
         PriorityClass.objects.filter(cluster__name__in=clusters)
@@ -177,7 +108,7 @@ def title_of(column: str) -> str:
     return column or "no class"
 
 
-def row_of(place: BoardNamespace, columns: Sequence[str]) -> BoardRow:
+def row_of(place: QuotasInPlace, columns: Sequence[str]) -> BoardRow:
     """One line: a cell for each column."""
     board_cells = []
     for column in columns:

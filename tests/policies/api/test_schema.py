@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 from uuid import uuid4
 
@@ -19,8 +20,14 @@ from tests import api_document, factories, people
 from tests.api_document import component
 
 pytestmark = pytest.mark.django_db
-LISTS = {f"/api/v1/{prefix}/": view for prefix, view, _ in router.registry}
-CREATIONS = [path for path, view in LISTS.items() if hasattr(view, "create")]
+LISTS = {
+    re.sub(r"\(\?P<account>[^)]*\)", "ci", f"/api/v1/{prefix}/"): view
+    for prefix, view, _ in router.registry
+}
+# A role is for a user or a group: no list of required members says "one of both".
+CREATIONS = [
+    path for path, view in LISTS.items() if hasattr(view, "create") and "rolebinding" not in path
+]
 EDITORS_NAMES: dict[str, Any] = {"cluster": "prod", "phase": "Active"}
 SELECTOR: dict[str, Any] = {
     "matchLabels": {"app": "web", "tier": None},
@@ -63,11 +70,21 @@ def _stored() -> None:
     factories.limited_resources({"resource": "pods", "matchScopes": expressions})
     factories.webhook_secret()
     services.delete_policy(policy=factories.limit_range(name="gone"), user="tester", reason="")
-    binding = RoleBinding(user=people.nobody("bob"), role="viewer")
-    services.bind_role(binding=binding, author=people.person("chief", "admin"))
+    _people()
     of_a_deleted_quota = Charge.objects.get()
     of_a_deleted_quota.pk, of_a_deleted_quota.quota_uid = None, uuid4()
     of_a_deleted_quota.save(force_insert=True)
+
+
+def _people() -> None:
+    """A role, and tokens of a person and of a service account."""
+    binding = RoleBinding(user=people.nobody("bob"), role="viewer")
+    chief = people.person("chief", "admin")
+    services.bind_role(binding=binding, author=chief)
+    account = services.create_service_account(name="ci", description="", author=chief)
+    for owner in (chief, account.user):
+        wanted = services.TokenRequest(name="t")
+        services.issue_token(owner=owner, author=chief, request=wanted)
 
 
 @pytest.mark.parametrize("path", LISTS)
@@ -76,11 +93,17 @@ def test_every_answer_is_as_described(path: str) -> None:
     client = reader()
     listed = client.get(path).json()["results"]
     assert listed
+    of_account = path.replace("/ci/", "/{account}/")
     detail = next(
-        (one for one in api_document.document()["paths"] if one.startswith(f"{path}{{")), ""
-    )
+        (
+            one
+            for one in api_document.document()["paths"]
+            if re.fullmatch(re.escape(of_account) + r"\{\w+\}/", one)
+        ),
+        "",
+    ).replace("/{account}/", "/ci/")
     for one in listed if detail else ():
-        key = one.get("cluster") if "limited" in path else one.get("name", one["id"])
+        key = one.get("cluster") if "limited" in path else one.get("name", one.get("id"))
         key = one["id"] if "{id}" in detail else key
         assert client.get(f"{detail.partition('{')[0]}{key}/").status_code == 200
 
@@ -88,6 +111,9 @@ def test_every_answer_is_as_described(path: str) -> None:
 @pytest.mark.parametrize("path", CREATIONS)
 def test_the_required_members_alone_create_an_object(path: str) -> None:
     factories.namespace("default")
+    if "/ci/" in path:
+        author = people.person("chief", "admin")
+        services.create_service_account(name="ci", description="", author=author)
     operation = api_document.operation_of("post", path)
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
     body = smallest(schema)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from admission.record import owners
 from engine.quantity import ZERO, Quantity
 from engine.resource_list import add, parse, to_json
+from policies import roles
 from policies.ledger import OPENING_RESOURCE
 from policies.models import Charge
 from policies.models import ResourceQuota as StoredQuota
@@ -116,3 +117,14 @@ def fullest(quota: ResourceQuota) -> str:
 def _nano_units(amounts: ResourceList, resource: str) -> int:
     amount: Any = amounts.get(resource, ZERO)
     return amount.nano if isinstance(amount, Quantity) else 0
+
+
+def visible_quota(user: Any, key: int) -> StoredQuota | None:
+    """The quota with this id, if the user may see it."""
+    quotas = roles.visible(
+        StoredQuota.objects.all(),
+        user,
+        cluster="namespace__cluster__name",
+        namespace="namespace__name",
+    )
+    return quotas.select_related("namespace__cluster").filter(pk=key).first()

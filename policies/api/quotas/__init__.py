@@ -1,0 +1,1 @@
+"""REST of what quotas count: usage, its history, recounts. Quotas as manifests are elsewhere."""
