@@ -52,19 +52,23 @@ class Request:
         )
         for title in files.bundle.others:
             click.echo(f"left out, no policy: {title}", err=True)
-        body = self._body(files, dry_run=dry_run)
+        body = self._body(files)
+        # By the parameter and not in the body: so tokens that only read may plan.
+        query = {"dryRun": "All"} if dry_run else {}
         with self.connection.open() as session:
             for cluster in self.clusters or (self.connection.require_cluster(""),):
                 with progress(f"{'planning' if dry_run else 'applying'} for {cluster}"):
                     try:
                         plan = session.call(
-                            operations.APPLY_CREATE, body={**body, "cluster": cluster}
+                            operations.APPLY_CREATE,
+                            query=query,
+                            body={**body, "cluster": cluster},
                         )
                     except ProblemError as error:
                         raise _with_files(error, files) from error
                 yield plan
 
-    def _body(self, files: JoinedFiles, *, dry_run: bool) -> dict[str, Any]:
+    def _body(self, files: JoinedFiles) -> dict[str, Any]:
         body = {
             "set": self.set_name,
             "commit": self.commit or commit_of(self.paths),
@@ -73,7 +77,6 @@ class Request:
             "prune": self.prune,
             "confirmDeletions": self.confirm_deletions,
             "force": self.force,
-            "dryRun": dry_run,
             "reason": self.reason,
         }
         said = {name: value for name, value in body.items() if value}

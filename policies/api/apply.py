@@ -182,6 +182,11 @@ class ApplyView(KnownParameters, ByRole, APIView):
             exc = BodyError(exc.problems, within=_SOURCE)
         return answer_to(exc) or super().handle_exception(exc)
 
+    @property
+    def stores_nothing(self) -> bool:
+        """A token to read may plan: by the parameter, which is known before the body is read."""
+        return self.is_dry_run
+
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
         """The dry run."""
         del action
@@ -252,8 +257,8 @@ class ApplyView(KnownParameters, ByRole, APIView):
             kind, namespace, name = each.key
             # A claim of fields is a change, too: it decides who may edit without a conflict.
             permission = roles.writing(kind, action or "change")
-            place = {"cluster": cluster.name, "namespace": namespace}
-            if not roles.may(self.request.user, permission, **place):
+            user = self.request.user
+            if not roles.may(user, permission, cluster=cluster.name, namespace=namespace):
                 title = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
                 raise PermissionDenied(f"you may not {action or 'change'} {title}")
 

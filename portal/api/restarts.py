@@ -79,6 +79,8 @@ class RestartsApiView(KnownParameters, ByRole, APIView):
 
     permission_classes = [IsAuthenticated]
     parser_classes = [ManifestParser]
+    stores_nothing = True
+    """A token to read may send it."""
 
     def handle_exception(self, exc: Exception) -> Response:
         """Answer unknown clusters and namespaces by their field."""

@@ -10,7 +10,12 @@ from __future__ import annotations
 EDITORS = "limited-resources policy policy-new priority-class priority-class-new"
 _FORM = "- only changes the form, and stores nothing but the person's own draft"
 _SIGN_IN = "- signing in and out is for browsers; programs send a token"
-_LATER = "- the API has no operation for it yet"
+_TOKEN = "POST /api/v1/tokens/ + POST /api/v1/serviceaccounts/{account}/tokens/"
+_REVOKE = """
+    DELETE /api/v1/tokens/{public_id}/
+    + DELETE /api/v1/serviceaccounts/{account}/tokens/{public_id}/
+"""
+_END_ACCOUNT = "DELETE /api/v1/serviceaccounts/{name}/"
 _TRY = "POST /api/v1/simulations/"
 _SAVE = """
     POST /api/v1/limitranges/ + PUT /api/v1/limitranges/{id}/
@@ -44,16 +49,18 @@ ACTIONS = (
     ("login", "account/sign_in.html", "", _SIGN_IN),
     ("logout", "parts/_top.html", "", _SIGN_IN),
     ("account-password", "account/password.html", "", "- a password is for signing in alone"),
-    ("account", "account/account.html", "", "POST /api/v1/token/"),
-    ("account", "account/account.html", "revoke", _LATER),
-    # Roles and legal holds
-    ("people", "access/people.html", "", _LATER),
-    ("people", "access/people.html", "take", _LATER),
-    ("holds", "access/legal_holds.html", "", _LATER),
-    ("holds", "access/legal_holds.html", "release", _LATER),
+    ("account service-account", "access/_tokens.html", "", _TOKEN),
+    ("account service-account", "access/_tokens.html", "revoke", _REVOKE),
+    # Roles, service accounts and legal holds
+    ("people", "access/people.html", "", "POST /api/v1/rolebindings/"),
+    ("people", "access/people.html", "take", "DELETE /api/v1/rolebindings/{id}/"),
+    ("service-accounts", "access/service_accounts.html", "", "POST /api/v1/serviceaccounts/"),
+    ("service-account", "access/service_account.html", "end=yes", _END_ACCOUNT),
+    ("holds", "access/legal_holds.html", "", "POST /api/v1/legalholds/"),
+    ("holds", "access/legal_holds.html", "release", "POST /api/v1/legalholds/{id}/release/"),
     # Decisions
-    ("decision-view-save", "decisions/_query.html", "", _LATER),
-    ("decision-view-drop", "decisions/_query.html", "", _LATER),
+    ("decision-view-save", "decisions/_query.html", "", "POST /api/v1/savedviews/"),
+    ("decision-view-drop", "decisions/_query.html", "", "DELETE /api/v1/savedviews/{id}/"),
     # Policies
     (EDITORS, "policies/editor.html", "", f"{_TRY} + {_SAVE}"),  # checks, as ?dryRun=All does
     (EDITORS, "policies/editor.html", "do=forget", _FORM),

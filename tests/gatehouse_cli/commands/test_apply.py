@@ -37,7 +37,7 @@ def test_done_is_said(
     portal.answer(ADDRESS, answer, method="POST")
     assert apply(monkeypatch) == ExitCode.OK
     assert portal.asked[0].body["documents"] == QUOTA.decode()
-    assert "dryRun" not in portal.asked[0].body
+    assert portal.asked[0].query == {}
     last = capsys.readouterr().out.splitlines()[-1]
     assert last == "applied: 1 created, 0 changed, 0 deleted, 0 unchanged"
 
@@ -45,7 +45,7 @@ def test_done_is_said(
 def test_dry_run_is_asked_for(portal: FakePortal, monkeypatch: pytest.MonkeyPatch) -> None:
     portal.answer(ADDRESS, plan(planned("create")), method="POST")
     assert apply(monkeypatch, "--dry-run") == ExitCode.OK
-    assert portal.asked[0].body["dryRun"] is True
+    assert portal.asked[0].query == {"dryRun": "All"}
 
 
 def test_blocked_cluster_does_not_stop_the_others(

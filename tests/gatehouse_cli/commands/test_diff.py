@@ -35,7 +35,7 @@ def test_difference_is_printed(
     portal.answer(ADDRESS, answer, method="POST")
     assert run(words) == ExitCode.FOUND
     assert capsys.readouterr().out == DIFF
-    assert portal.asked[0].body["dryRun"] is True
+    assert portal.asked[0].query == {"dryRun": "All"}
 
 
 def test_no_difference_is_silence(

@@ -49,7 +49,6 @@ def test_request_is_a_dry_run_with_all_that_was_said(portal: FakePortal, words: 
         "prune": True,
         "confirmDeletions": 9,
         "force": True,
-        "dryRun": True,
         "reason": "why",
     }
 
@@ -57,7 +56,7 @@ def test_request_is_a_dry_run_with_all_that_was_said(portal: FakePortal, words: 
 def test_what_was_not_said_is_not_sent(portal: FakePortal, words: list[str]) -> None:
     portal.answer(ADDRESS, plan(), method="POST")
     run(words)
-    assert set(portal.asked[0].body) == {"cluster", "set", "documents", "dryRun"}
+    assert set(portal.asked[0].body) == {"cluster", "set", "documents"}
 
 
 def test_plan_in_words(

@@ -293,3 +293,12 @@ def _by_rules(user: User) -> list[set[tuple[str, str]]]:
         {place for place in PLACES if roles.sees(user, *place)},
         {p for p in PLACES if roles.may(user, edit, cluster=p[0], namespace=p[1])},
     ]
+
+
+def test_a_token_to_read_may_plan_an_apply_and_not_apply() -> None:
+    factories.cluster()
+    secret = secret_of(people.person("ci", "admin"), access="read")
+    body = {"cluster": "prod", "set": "platform", "documents": []}
+    assert call(secret, "post", "apply/?dryRun=All", body).status_code == 200
+    assert call(secret, "post", "apply/", body).status_code == 403
+    assert call(secret, "post", "apply/", {**body, "dryRun": True}).status_code == 403
