@@ -6,6 +6,7 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from policies.api import access, views
+from policies.api.accounts.me import MeView
 from policies.api.accounts.role_bindings import RoleBindingView
 from policies.api.accounts.service_accounts import (
     NAME_PATTERN,
@@ -44,6 +45,7 @@ urlpatterns = [
     path("apply/", ApplyView.as_view(), name="api-apply"),
     # The same without the slash, for those who type the address by hand; described once.
     path("apply", ApplyView.as_view(schema=None)),
+    path("me/", MeView.as_view(), name="api-me"),
     path("quotausage/", QuotaUsageListView.as_view(), name="api-quotausage"),
     path("resourcequotas/<int:pk>/usage/", QuotaUsageView.as_view(), name="api-quota-usage"),
     path("recounts/", RecountView.as_view(), name="api-recount"),

@@ -10,9 +10,20 @@ from django.conf import settings
 from django.db import migrations, models
 
 
+OLD_TABLE = "knox_authtoken"
+
+
+def has_old_table(connection):
+    """Whether tokens were knox's own before: the library's table is there."""
+    with connection.cursor() as cursor:
+        return OLD_TABLE in connection.introspection.table_names(cursor)
+
+
 def take_over(apps, schema_editor):
-    """Copy knox's tokens, and delete them there: nothing reads that table any more."""
-    old_tokens = apps.get_model("knox", "AuthToken").objects.select_related("user")
+    """Copy knox's tokens, and delete them there; the empty table stays, for the way back."""
+    if not has_old_table(schema_editor.connection):
+        return
+    old_tokens = apps.get_model("policies", "KnoxToken").objects.select_related("user")
     ApiToken = apps.get_model("policies", "ApiToken")
     for old in old_tokens.order_by("created", "pk"):
         ApiToken.objects.create(
@@ -31,22 +42,21 @@ def take_over(apps, schema_editor):
 
 def give_back(apps, schema_editor):
     """Copy tokens without a scope; the others would be worth more there than here."""
-    AuthToken = apps.get_model("knox", "AuthToken")
+    if not has_old_table(schema_editor.connection):
+        return
     unlimited = apps.get_model("policies", "ApiToken").objects.filter(
         access="write", cluster="", namespace=""
     )
-    for token in unlimited:
-        AuthToken.objects.create(
-            digest=token.digest, token_key=token.token_key, user=token.user, expiry=token.expiry
-        )
-        AuthToken.objects.filter(digest=token.digest).update(created=token.created)
+    columns = ("digest", "token_key", "user_id", "created", "expiry")
+    old_tokens = apps.get_model("policies", "KnoxToken").objects
+    for token in unlimited.values(*columns):
+        old_tokens.create(**token)
 
 
 class Migration(migrations.Migration):
 
     dependencies = [
         ('policies', '0004_field_managers'),
-        ('knox', '0009_extend_authtoken_field'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -85,5 +95,18 @@ class Migration(migrations.Migration):
                 'constraints': [models.CheckConstraint(condition=models.Q(('access__in', ['read', 'write'])), name='api_token_access_known')],
             },
         ),
+        # Knox's table as rows are read from it here; it is neither created nor deleted.
+        migrations.CreateModel(
+            name='KnoxToken',
+            fields=[
+                ('digest', models.CharField(max_length=128, primary_key=True, serialize=False)),
+                ('token_key', models.CharField(max_length=25)),
+                ('created', models.DateTimeField()),
+                ('expiry', models.DateTimeField(null=True)),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={'managed': False, 'db_table': OLD_TABLE},
+        ),
         migrations.RunPython(take_over, give_back),
+        migrations.DeleteModel('KnoxToken'),
     ]

@@ -32,6 +32,7 @@ LISTS = (
     "clusters", "namespaces", "limitranges", "metadatapolicies", "resourcequotas",
     "priorityclasses", "limitedresources", "credentials", "revisions", "rolechanges", "charges",
 )  # fmt: skip
+OF_PEOPLE = ("rolebindings", "tokens", "serviceaccounts", "savedviews", "legalholds")
 LABELLED = ("namespaces", "limitranges", "metadatapolicies", "resourcequotas", "priorityclasses")
 POD = {"type": "Pod", "max": {"cpu": "1"}}
 CONTAINER = {"type": "Container", "max": {"memory": "1Gi"}}
@@ -252,7 +253,7 @@ def test_the_id_is_the_last_key_of_every_order(reader: Client, address: str) -> 
     assert any(re.search(r"ORDER BY .*created.* DESC, .*\bid\W* ASC", q["sql"]) for q in queries)
 
 
-@pytest.mark.parametrize("address", LISTS)
+@pytest.mark.parametrize("address", [*LISTS, *OF_PEOPLE])
 @pytest.mark.parametrize("keys", ["size", "", "pk", "--name", "name,", "cluster__name"])
 def test_an_unknown_order_is_refused_with_the_known_ones(
     reader: Client, address: str, keys: str
@@ -393,7 +394,7 @@ def test_writes_answer_everything(client: Client) -> None:
     assert answer.json()["errors"]["fields"][0]["code"] == "unknown_parameter"
 
 
-@pytest.mark.parametrize("address", [*LISTS, "decisions"])
+@pytest.mark.parametrize("address", [*LISTS, *OF_PEOPLE, "decisions"])
 def test_the_schema_shows_every_parameter_that_a_list_knows(reader: Client, address: str) -> None:
     schema = reader.get("/api/schema/?format=json").json()
     shown = {each["name"] for each in schema["paths"][f"/api/v1/{address}/"]["get"]["parameters"]}
