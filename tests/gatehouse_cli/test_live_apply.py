@@ -6,12 +6,11 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from knox.models import AuthToken
 
 from gatehouse_cli.exit_codes import ExitCode
 from gatehouse_cli.main import run
 from policies import services
-from policies.models import LimitRange, ResourceQuota
+from policies.models import ApiToken, LimitRange, ResourceQuota
 from tests import factories, people
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ spec: {limits: [{type: Container, max: {cpu: "1"}}]}
 @pytest.fixture
 def files(live_server: LiveServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A folder with two policies, and an admin's token in the environment."""
-    _, token = AuthToken.objects.create(people.person("ada", "admin"))
+    _, token = ApiToken.objects.create(user=people.person("ada", "admin"), name="t", access="write")
     monkeypatch.setenv("GATEHOUSE_URL", live_server.url)
     monkeypatch.setenv("GATEHOUSE_TOKEN", token)
     factories.namespace("team")

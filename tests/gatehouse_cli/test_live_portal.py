@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from knox.models import AuthToken
 
 from gatehouse_cli import contexts
 from gatehouse_cli.exit_codes import ExitCode
 from gatehouse_cli.main import run
-from policies.models import ResourceQuota
+from policies.models import ApiToken, ResourceQuota
 from tests import factories, people
 from tests.builders import container
 from tests.reviews import new_pod, review
@@ -35,7 +34,7 @@ def sign_in(live_server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> Callabl
     factories.priority_class()
 
     def sign_in(role: str = "viewer", **scope: Any) -> str:
-        _, token = AuthToken.objects.create(people.person("ada", role, **scope))
+        _, token = ApiToken.objects.create(user=people.person("ada", role, **scope), name="t", access="write")
         monkeypatch.setenv("GATEHOUSE_URL", live_server.url)
         monkeypatch.setenv("GATEHOUSE_TOKEN", token)
         return str(token)
@@ -122,7 +121,7 @@ def test_deletion_needs_a_role_and_is_on_record(
     sign_in("viewer")
     assert run("delete quota compute --yes".split()) == ExitCode.ERROR
     assert "permission" in capsys.readouterr().err
-    people.bind(AuthToken.objects.get().user, "admin")
+    people.bind(ApiToken.objects.get().user, "admin")
     assert run("delete quota compute --dry-run".split()) == ExitCode.OK
     assert ResourceQuota.objects.exists()
     assert run("delete quota compute --yes --reason old".split()) == ExitCode.OK

@@ -12,8 +12,8 @@ _FORM = "- only changes the form, and stores nothing but the person's own draft"
 _SIGN_IN = "- signing in and out is for browsers; programs send a token"
 _TOKEN = "POST /api/v1/tokens/ + POST /api/v1/serviceaccounts/{account}/tokens/"
 _REVOKE = """
-    DELETE /api/v1/tokens/{public_id}/
-    + DELETE /api/v1/serviceaccounts/{account}/tokens/{public_id}/
+    DELETE /api/v1/tokens/{id}/
+    + DELETE /api/v1/serviceaccounts/{account}/tokens/{id}/
 """
 _END_ACCOUNT = "DELETE /api/v1/serviceaccounts/{name}/"
 _TRY = "POST /api/v1/simulations/"
