@@ -34,7 +34,9 @@ def sign_in(live_server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> Callabl
     factories.priority_class()
 
     def sign_in(role: str = "viewer", **scope: Any) -> str:
-        _, token = ApiToken.objects.create(user=people.person("ada", role, **scope), name="t", access="write")
+        _, token = ApiToken.objects.create(
+            user=people.person("ada", role, **scope), name="t", access="write"
+        )
         monkeypatch.setenv("GATEHOUSE_URL", live_server.url)
         monkeypatch.setenv("GATEHOUSE_TOKEN", token)
         return str(token)

@@ -108,6 +108,6 @@ def test_a_part_of_a_decision_has_the_fields_of_the_value(name: str, value: Any)
     assert set(component(name)["properties"]) == fields
 
 
-@pytest.mark.parametrize(("name", "words"), [("ReasonEnum", Reason), ("OutcomeEnum", Outcome)])
+@pytest.mark.parametrize(("name", "words"), [("ReasonEnum", Reason), ("StepOutcomeEnum", Outcome)])
 def test_the_words_are_those_of_the_engine(name: str, words: Any) -> None:
     assert component(name)["enum"] == [word.value for word in words]

@@ -15,7 +15,7 @@ from tests.api_tokens import call, secret_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BEFORE_TOKENS = "0003"
+BEFORE_TOKENS = "0004"
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.no_cover]
 
 
