@@ -9,7 +9,7 @@ TESTS ?=
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev frontend run test test-pythons test-postgres test-servers test-cluster test-ui fuzz faults chaos soak mutants conformance verify-all check lint walls types dependencies templates \
-	settings schema client lock format clean python bench bench-quick bench-against bench-growth bench-peers bench-docs bench-profile bench-ui screenshots
+	settings schema client lock format clean python bench bench-quick bench-against bench-growth bench-peers bench-docs bench-profile bench-sets bench-ui screenshots
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -116,6 +116,9 @@ bench: setup-dev ## measure everything, about eight minutes; SQLITE=1 on SQLite
 
 bench-growth: setup-dev ## read a record of ten million rows; SQLITE=1 on SQLite
 	@$(PY) -m bench growth $(if $(SQLITE),--sqlite)
+
+bench-sets: setup-dev ## apply a repository of 1,000 objects, and test as many files offline; SQLITE=1 on SQLite
+	@$(PY) -m bench sets $(if $(SQLITE),--sqlite)
 
 bench-against: setup-dev ## measure this checkout beside COMMIT=, by turns in ten pairs; about ten minutes
 	@[ -n "$(COMMIT)" ] || { echo "gatehouse: name the commit to compare with: make bench-against COMMIT=HEAD~1" >&2; exit 1; }

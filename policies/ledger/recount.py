@@ -43,6 +43,23 @@ def settle(quota: ResourceQuota) -> None:
         usage_rows.update(used=used)
 
 
+def settle_many(cluster_id: int, quotas: Sequence[ResourceQuota]) -> None:
+    """Settle several stored quotas of a cluster, whose usage is locked, in few statements."""
+    usage_rows = QuotaUsage.objects.filter(cluster_id=cluster_id, quota__in=quotas)
+    usage_of = {usage.quota_id: usage for usage in usage_rows}
+    sums = sum_of_charges(cluster_id, [quota.uid for quota in quotas])
+    resources_of: dict[int, list[str]] = {quota.pk: [] for quota in quotas}
+    hard_rows = ResourceQuotaRow.objects.filter(quota__in=quotas)
+    for pk, resource in hard_rows.values_list("quota_id", "resource"):
+        resources_of[pk].append(resource)
+    for quota in quotas:
+        if quota.pk in usage_of:
+            usage_of[quota.pk].used = _tracked(resources_of[quota.pk], sums[quota.uid])
+        else:
+            settle(quota)
+    QuotaUsage.objects.bulk_update(usage_of.values(), ["used"], batch_size=100)
+
+
 def open_accounts(cluster: Cluster, quotas: Sequence[tuple[ResourceQuota, ResourceList]]) -> None:
     """Begin the ledger of new quotas, each with its opening balance, in two statements.
 

@@ -13,11 +13,11 @@ from engine.metadata_policy import decode_metadata_policy
 from engine.resource_quota import decode_resource_quota
 from policies import snapshot
 from policies.lints import Lint, lint_namespace
-from policies.models import LimitRange, MetadataPolicy, Namespace, PolicyObject, PriorityClass
+from policies.models import Namespace, PolicyObject, PriorityClass
+from policies.services.bulk_change import Change, change_many
 from policies.services.bulk_create import (
     New,
     checked,
-    drafted_rows,
     key_of,
     owners_of,
     store_new,
@@ -31,7 +31,7 @@ from policies.services.manifests import (
     new_object,
     require_namespace,
 )
-from policies.services.write import in_bulk, last_numbers, policy_write, record_objects
+from policies.services.write import in_bulk, policy_write
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -188,9 +188,14 @@ def store_previews(
         _link_namespaces(cluster, policies, user=user)
         store_new(cluster, policies, author=author)
         changed = [pair for pair in previews if pair[0].before and pair[0].before != pair[0].after]
-        _change_plain([preview for preview, _ in changed if _is_plain(preview)], author=author)
+        changes = [
+            Change(preview.key, preview.stored, preview.instance, preview.before, preview.after)
+            for preview, _ in changed
+            if preview.key[1]
+        ]
+        change_many(cluster, changes, author=author)
         for preview, manifest in changed:
-            if not _is_plain(preview):
+            if not preview.key[1]:
                 apply_manifest(cluster=cluster, manifest=manifest, user=user, reason=reason)
 
 
@@ -202,36 +207,3 @@ def _link_namespaces(cluster: Cluster, news: Sequence[New], *, user: str) -> Non
         if name not in owners:
             owners[name] = ensure_namespace(cluster=cluster, name=name, user=user)
         new.instance.namespace = owners[name]
-
-
-def _is_plain(preview: Preview) -> bool:
-    """Whether it has rows alone: no ledger, and no effect on a whole cluster."""
-    return isinstance(preview.instance, LimitRange | MetadataPolicy)
-
-
-def _change_plain(previews: Sequence[Preview], *, author: tuple[str, str]) -> None:
-    if not previews:
-        return
-    plain_policies: list[Any] = [preview.instance for preview in previews]
-    last_number_of = last_numbers(plain_policies[0].owner, [preview.key for preview in previews])
-    for preview, policy in zip(previews, plain_policies, strict=True):
-        policy.revision = last_number_of.get(preview.key, 0) + 1
-    for model in (LimitRange, MetadataPolicy):
-        _save_with_rows([policy for policy in plain_policies if isinstance(policy, model)])
-    afters = [preview.after or {} for preview in previews]
-    befores = [preview.before or {} for preview in previews]
-    record_objects(plain_policies, afters, author, befores=befores)
-
-
-def _save_with_rows(policies: Sequence[PolicyObject]) -> None:
-    """Save objects of one model with the drafted rows in place of their own."""
-    for policy in policies:
-        policy.save()
-    for row_set in policies[0].row_sets if policies else ():
-        row_field = getattr(policies[0], row_set).field
-        row_manager = row_field.model._default_manager  # noqa: SLF001 - Django's own API
-        row_manager.filter(**{f"{row_field.name}__in": policies}).delete()
-        # Ranges and metadata policies have one set of rows each.
-        row_manager.bulk_create([row for policy in policies for row in drafted_rows(policy)])
-    for policy in policies:
-        policy.forget_drafts()
