@@ -56,6 +56,7 @@ PAGES: Final = {
     "version of limited resources": "/clusters/demo/limitedresources/revisions/1/",
     "people": "/people/",
     "service accounts": "/people/service-accounts/",
+    "service account": "/people/service-accounts/ci/",
     "holds": "/decisions/holds/",
     "account": "/account/",
     "password": "/account/password/",

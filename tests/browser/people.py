@@ -14,7 +14,8 @@ from django.contrib.auth.models import User  # noqa: E402 - Django must be set u
 from django.template.loader import render_to_string  # noqa: E402
 
 from admission.models import AuditEvent  # noqa: E402
-from policies.models import RoleBinding  # noqa: E402
+from policies import services  # noqa: E402
+from policies.models import ApiToken, RoleBinding  # noqa: E402
 from sync.models import SyncRun  # noqa: E402
 from tests.browser.demo_portal import PASSWORD  # noqa: E402
 
@@ -33,6 +34,9 @@ def main() -> None:
     for name, (role, cluster, namespace) in PEOPLE.items():
         user = User.objects.create_user(name, password=PASSWORD)
         RoleBinding.objects.create(user=user, role=role, cluster=cluster, namespace=namespace)
+    admin = User.objects.get(username="admin")
+    account = services.create_service_account(name="ci", description="pipelines", author=admin)
+    ApiToken.objects.create(user=account.user, name="apply", access="write", cluster="demo")
     names = {
         "people": list(PEOPLE),
         "run": str(SyncRun.objects.filter(cluster__name="demo-connected")[0].uid),

@@ -30,6 +30,8 @@ OWN = {
 """The forms that everyone may send: about one's own account, and dry runs."""
 FOR_ADMINS = {
     "people",
+    "service accounts",
+    "service account",
     "holds",
     "import",
     "new limit range",
