@@ -88,9 +88,9 @@ def test_cluster_is_connected_and_a_conflict_resolved(
     visitor.until(f"/clusters/{name}/{QUOTA}", "in-sync")
     api.store.put(quota("30"), "kubectl-edit")
     (tmp_path / "ours.json").write_text(json.dumps(quota("20")))
-    portal.manage(
-        "import_manifests", str(tmp_path / "ours.json"), "--cluster", name, "--create-namespaces"
-    )
+    # By force: what came from the cluster is not set back in silence.
+    file = str(tmp_path / "ours.json")
+    portal.manage("import_manifests", file, "--cluster", name, "--force")
     visitor.until(f"/clusters/{name}/{QUOTA}", "Write these choices")
     hand.tick(visitor.page.get_by_role("radio", name="theirs: 30"))
     hand.fill(visitor.page.get_by_label("Reason, for the record"), "they know better")
