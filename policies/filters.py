@@ -28,10 +28,12 @@ from policies.models import (
 )
 from policies.rest import MOMENTS
 from policies.selection import (
-    TRUE_OR_FALSE,
+    LARGEST,
     CharInFilter,
     ChoiceInFilter,
     ContainsFilter,
+    IsoUtcFilter,
+    TrueFalseFilter,
     WholeNumberFilter,
 )
 
@@ -40,7 +42,6 @@ _NUMBER: Final = ["gte", "lte"]
 _TIME: Final = ["gte", "gt", "lte", "lt"]
 _RECORDED: Final = {"created": _TIME, "updated": _TIME, "revision": _NUMBER}
 _ENFORCEMENTS: Final = [(mode.value, mode.value) for mode in Enforcement]
-_LARGEST: Final = 2**63 - 1
 
 
 class _ListOptions:
@@ -48,12 +49,12 @@ class _ListOptions:
 
     filter_overrides: ClassVar[dict[type[models.Field[Any, Any]], dict[str, Any]]] = {
         models.DateTimeField: {
-            "filter_class": django_filters.IsoDateTimeFilter,
+            "filter_class": IsoUtcFilter,
             "extra": lambda _field: {"validators": MOMENTS},
         },
         models.PositiveBigIntegerField: {
             "filter_class": WholeNumberFilter,
-            "extra": lambda _field: {"min_value": 0, "max_value": _LARGEST},
+            "extra": lambda _field: {"min_value": 0, "max_value": LARGEST},
         },
     }
 
@@ -91,7 +92,7 @@ class NamespaceFilter(_OfClusterFilter, _NameFilter):
 class PriorityClassFilter(_OfClusterFilter, _NameFilter):
     """Priority classes by cluster, name, default, revision and time."""
 
-    global_default = django_filters.TypedChoiceFilter(**TRUE_OR_FALSE)
+    global_default = TrueFalseFilter()
 
     class Meta(_ListOptions):
         model = PriorityClass
@@ -127,9 +128,7 @@ class LimitRangeFilter(_ResourceFilter):
 class MetadataPolicyFilter(_PolicyFilter):
     """Metadata policies by place, name, enforcement, whether they reject, revision and time."""
 
-    reject = django_filters.TypedChoiceFilter(
-        field_name="rules__reject", distinct=True, label="Reject", **TRUE_OR_FALSE
-    )
+    reject = TrueFalseFilter(field_name="rules__reject", distinct=True, label="Reject")
 
     class Meta(_ListOptions):
         model = MetadataPolicy
@@ -148,8 +147,8 @@ class CredentialFilter(_OfClusterFilter):
     """Credentials by cluster, label, time, and whether they are revoked."""
 
     label__contains = ContainsFilter(field_name="label")
-    revoked = django_filters.TypedChoiceFilter(
-        field_name="revoked", lookup_expr="isnull", exclude=True, label="Revoked", **TRUE_OR_FALSE
+    revoked = TrueFalseFilter(
+        field_name="revoked", lookup_expr="isnull", exclude=True, label="Revoked"
     )
 
     class Meta(_ListOptions):
@@ -163,12 +162,8 @@ class PolicyRevisionFilter(django_filters.FilterSet):
     name__exact = django_filters.CharFilter(field_name="name")
     name__contains = ContainsFilter(field_name="name")
     action__in = ChoiceInFilter(field_name="action", choices=PolicyRevision.Action.choices)
-    since = django_filters.IsoDateTimeFilter(
-        field_name="created", lookup_expr="gte", label="Since", validators=MOMENTS
-    )
-    until = django_filters.IsoDateTimeFilter(
-        field_name="created", lookup_expr="lt", label="Until", validators=MOMENTS
-    )
+    since = IsoUtcFilter(field_name="created", lookup_expr="gte", label="Since", validators=MOMENTS)
+    until = IsoUtcFilter(field_name="created", lookup_expr="lt", label="Until", validators=MOMENTS)
 
     class Meta(_ListOptions):
         model = PolicyRevision

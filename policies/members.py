@@ -22,6 +22,7 @@ FIELDS: Final = OpenApiParameter(
     description="Only these members of each object, as in name,metadata.labels,spec",
 )
 MOST_PATHS: Final = 100
+_OPEN: Final = r"(\.[^,\u0000]+)?"
 _READS: Final = ("list", "retrieve")
 _OPEN_FIELDS: Final = (
     serializers.JSONField,
@@ -42,6 +43,17 @@ class PicksMembers:
         """Reads accept ``fields``."""
         own_parameters: Sequence[OpenApiParameter] = super().parameters_of(action)  # type: ignore[misc]  # of KnownParameters
         return (*own_parameters, FIELDS) if action in _READS else own_parameters
+
+    def described(self, parameter: OpenApiParameter) -> OpenApiParameter:
+        """``fields`` with the members that there are, for OpenAPI."""
+        if parameter is not FIELDS:
+            return parameter
+        pattern = f"^({_pattern_of(self.get_serializer())})$"  # type: ignore[attr-defined]  # the view's own
+        item = {"type": "string", "pattern": pattern}
+        schema = {"type": "array", "items": item, "maxItems": MOST_PATHS}
+        return OpenApiParameter(
+            FIELDS.name, schema, description=FIELDS.description, style="form", explode=False
+        )
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check the paths before anything is read; raises ``BadParameterError``."""
@@ -92,6 +104,18 @@ def _require_known(path: str, field: Any, parent: str = "") -> None:
         raise BadParameterError(FIELDS.name, message, code="unknown_field")
     if rest:
         _require_known(rest, readable_fields[parent + name], f"{parent}{name}.")
+
+
+def _pattern_of(field: Any) -> str:
+    """A regular expression of the paths into a serializer that ``_require_known`` accepts."""
+    paths = [*getattr(field, "undeclared_members", ())]
+    for name, declared in field.fields.items():
+        child = declared.child if isinstance(declared, serializers.ListSerializer) else declared
+        is_nested = isinstance(child, serializers.Serializer)
+        beyond = f"(\\.({_pattern_of(child)}))?" if is_nested else ""
+        beyond = _OPEN if isinstance(child, _OPEN_FIELDS) else beyond
+        paths += [] if declared.write_only else [f"{name}{beyond}"]
+    return "|".join(paths)
 
 
 def picked(shown: Any, paths: Sequence[str]) -> Any:

@@ -1,4 +1,4 @@
-"""For OpenAPI documents: Answered serializers, DescribedField for stored JSON, the token's header.
+"""For OpenAPI documents: Answered serializers, DescribedField, violations, the token's header.
 
 Serializers of stored objects read bodies, and their answers are written by hand; what is here only
 describes the two in the OpenAPI document.
@@ -14,7 +14,10 @@ from drf_spectacular.extensions import (
     OpenApiSerializerFieldExtension,
 )
 from drf_spectacular.plumbing import build_bearer_security_scheme_object
+from rest_framework import serializers
 from rest_framework.serializers import JSONField
+
+from engine.decision import Outcome, Reason
 
 if TYPE_CHECKING:
     from drf_spectacular.openapi import AutoSchema
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
     Schema = dict[str, Any]
 
+OUTCOMES: Final = [outcome.value for outcome in Outcome]
+"""The results of the steps of a decision."""
 OBJECT: Final[Schema] = {"type": "object", "additionalProperties": {}}
 """Any JSON object."""
 TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string"}}
@@ -35,6 +40,30 @@ class Answered:
     optional_in_answers: ClassVar[tuple[str, ...]] = ()
     required_in_bodies: ClassVar[tuple[str, ...]] = ()
     """Members that are checked elsewhere, so that their fields do not require them."""
+    only_in_replacements: ClassVar[tuple[str, ...]] = ()
+    """Members of bodies that replace or change an object, and not of those that create one."""
+    has_replacements: ClassVar[bool] = False
+    """Whether bodies that create need other members than bodies that replace."""
+
+
+def is_patch(auto_schema: AutoSchema, direction: Direction) -> bool:
+    """Whether a merge patch is described: it needs no member, and null removes one."""
+    return direction == "request" and auto_schema.method == "PATCH"
+
+
+def or_null(schema: Schema) -> Schema:
+    """A schema that has null, too."""
+    if "$ref" in schema:
+        return {"allOf": [schema], "nullable": True}
+    words = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return {**schema, **words, "nullable": True} if schema else schema
+
+
+def removable(schema: Schema) -> Schema:
+    """The schema of what a merge patch removes by null; so it does entries of a map."""
+    entries = schema.get("additionalProperties")
+    removable_entries = {"additionalProperties": or_null(entries)} if entries else {}
+    return or_null({**schema, **removable_entries})
 
 
 class AnsweredExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  # no types
@@ -51,13 +80,58 @@ class AnsweredExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-
         schema: Schema = super().map_serializer(auto_schema, direction)
         if direction == "response":
             required = set(schema["properties"]) - {*answered.optional_in_answers}
-        else:
-            required = {*schema.get("required", ()), *answered.required_in_bodies}
-        # A merge patch needs nothing.
-        if getattr(answered, "partial", False) and direction == "request":
-            required = set()
-        schema.pop("required", None)
-        return {**schema, "required": sorted(required)} if required else schema
+            return {**schema, "required": sorted(required)}
+        return _body(schema, answered, auto_schema.method)
+
+
+def _body(schema: Schema, answered: Any, method: str) -> Schema:
+    """The schema of a body: it says what its method needs, and that nothing else is known."""
+    members = dict(schema["properties"])
+    required = {name for name, field in answered.fields.items() if field.required}
+    required &= set(members)
+    if method == "POST":
+        required |= {*answered.required_in_bodies}
+        members = {
+            name: member
+            for name, member in members.items()
+            if name not in answered.only_in_replacements
+        }
+    if method == "PATCH":
+        members = {
+            name: member if name in required else removable(member)
+            for name, member in members.items()
+        }
+        required = set()
+    whole = {**schema, "properties": members, "additionalProperties": False}
+    whole.pop("required", None)
+    return {**whole, "required": sorted(required)} if required else whole
+
+
+class PolicyNameSerializer(serializers.Serializer[Any]):
+    """The kind and name of a policy."""
+
+    kind = serializers.CharField()
+    name = serializers.CharField()
+
+
+class FoundViolationSerializer(serializers.Serializer[Any]):
+    """A rule that an object breaks, as it was just found."""
+
+    reason = serializers.ChoiceField([reason.value for reason in Reason])
+    field = serializers.CharField(help_text="a path into the judged object")
+    message = serializers.CharField()
+    policy = PolicyNameSerializer(allow_null=True)
+    rule = serializers.IntegerField(allow_null=True, help_text="its place in the policy")
+
+
+class PatchOperationSerializer(Answered, serializers.Serializer[Any]):
+    """One operation of a JSON Patch (RFC 6902)."""
+
+    optional_in_answers = ("value",)
+
+    op = serializers.ChoiceField(["add", "replace", "remove"])
+    path = serializers.CharField(help_text="a JSON pointer")
+    value = serializers.JSONField()
 
 
 class DescribedField(JSONField):

@@ -35,7 +35,7 @@ class FieldErrorSerializer(serializers.Serializer[Any]):
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
-    """An error (RFC 9457); some have further members, such as ``revision`` or ``deletes``."""
+    """An error (RFC 9457)."""
 
     type = serializers.CharField(help_text=f"{_TYPE}NAME; stable, for programs")
     title = serializers.CharField(help_text="the kind of problem, for people")
@@ -45,6 +45,15 @@ class ProblemSerializer(serializers.Serializer[Any]):
         child=FieldErrorSerializer(many=True),
         required=False,
         help_text="the errors of each field (by its path in the manifest) or parameter",
+    )
+    revision = serializers.IntegerField(
+        required=False, help_text="of 409 and 412: the object's current revision"
+    )
+    etag = serializers.CharField(required=False, help_text="of 412: the object's current ETag")
+    deletes = serializers.DictField(
+        child=serializers.IntegerField(),
+        required=False,
+        help_text="of 428: numbers of objects that the deletion of a cluster would delete, by kind",
     )
 
 

@@ -7,6 +7,7 @@ everything, and store in spite of a misspelt ``dryRun``.
 from __future__ import annotations
 
 import difflib
+import re
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -17,11 +18,14 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.exceptions import APIException
 
+from policies.openapi import Answered
 from policies.problem_details import CONTENT_TYPE, ProblemSerializer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from drf_spectacular.plumbing import ComponentRegistry
+    from drf_spectacular.utils import Direction
     from rest_framework.request import Request
 
 
@@ -30,6 +34,12 @@ MOMENTS: Final = (
     MaxValueValidator(datetime(9000, 1, 1, tzinfo=UTC), "must not be after the year 9000"),
 )
 """Bounds of a time parameter: with any offset or interval it stays a valid date."""
+NUMBER: Final = "[0-9]{1,18}"
+"""The id of an object in an address."""
+VISIBLE: Final = r"^[^\u0000]*[^\u0000-\u0020\u0085\s][^\u0000]*$"
+"""What every parameter of a query is: some text, which databases can store."""
+_ENTRY: Final = r"^[^,\u0000]*[^,\u0000-\u0020\u0085\s][^,\u0000]*$"
+_VISIBLE_TEXT: Final = re.compile(VISIBLE, re.DOTALL)
 DRY_RUN: Final = OpenApiParameter(
     "dryRun", str, enum=["All"], description="store nothing, answer what would be stored"
 )
@@ -61,6 +71,20 @@ def known_names(given: str, known: Collection[str]) -> str:
     return f"{meant_name}known: {', '.join(sorted(known)) or 'none'}"
 
 
+def is_visible(text: str) -> bool:
+    """Whether a text fits ``VISIBLE``."""
+    return _VISIBLE_TEXT.match(text) is not None
+
+
+def _require_visible(name: str, values: Iterable[str]) -> None:
+    """Refuse what would be ignored, or what no database stores."""
+    if any("\0" in value for value in values):
+        message = "Null characters are not allowed."
+        raise BadParameterError(name, message, code="null_characters_not_allowed")
+    if not all(is_visible(value) for value in values):
+        raise BadParameterError(name, "must not be empty", code="empty_value")
+
+
 def is_on(request: Request, parameter: OpenApiParameter) -> bool:
     """Read a boolean parameter, ``false`` by default; raises ``BadParameterError``."""
     given_switch = request.query_params.get(parameter.name, "false")
@@ -84,15 +108,32 @@ class KnownParameters:
         """The parameters of an action beside filters and pages."""
         return ()
 
+    def described(self, parameter: OpenApiParameter) -> OpenApiParameter:
+        """A parameter of ``parameters_of`` as OpenAPI shows it."""
+        return parameter
+
+    def problems_of(self, method: str, *, is_detail: bool) -> dict[int, str]:
+        """The problems that a method answers, by HTTP status, for OpenAPI."""
+        problems = {**_READ_ERRORS, **(_DETAIL_ERRORS if is_detail else {})}
+        if method.upper() != "GET":
+            problems |= _BODY_ERRORS | _WRITE_ERRORS
+        if method.upper() in ("PUT", "PATCH", "DELETE"):
+            problems |= _CHANGE_ERRORS
+        return dict(sorted(problems.items()))
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check the parameters, after the user is authenticated."""
         super().initial(request, *args, **kwargs)  # type: ignore[misc]  # the view's own
+        if request.method == "OPTIONS" or not hasattr(self, str(request.method).lower()):
+            return  # the view refuses the method itself
         action = getattr(self, "action", None) or ""
-        known_parameters = {
-            parameter.name
+        own_parameters = {
+            parameter.name: parameter
             for parameter in self.parameters_of(action)
             if parameter.location == OpenApiParameter.QUERY
         }
+        known_parameters = set(own_parameters)
+        repeatable = {name for name, parameter in own_parameters.items() if parameter.many}
         if action == "list":
             filterset = getattr(self, "filterset_class", None)
             known_parameters |= set(filterset.base_filters if filterset else ())
@@ -103,12 +144,9 @@ class KnownParameters:
         for name, given_values in request.query_params.lists():
             if name not in known_parameters:
                 raise unknown_parameter(name, known_parameters)
-            if len(given_values) > 1:
+            if len(given_values) > 1 and name not in repeatable:
                 raise BadParameterError(name, "is given twice", code="repeated_parameter")
-            # Filters check their values. PostgreSQL would fail over a reason with NUL.
-            if action != "list" and "\0" in given_values[0]:
-                message = "Null characters are not allowed."
-                raise BadParameterError(name, message, code="null_characters_not_allowed")
+            _require_visible(name, given_values)
         given_dry_run = request.query_params.get(DRY_RUN.name)
         if given_dry_run not in (None, "All"):
             message = f'Unsupported value: "{given_dry_run}": supported values: "All"'
@@ -148,12 +186,14 @@ _READ_ERRORS: Final = {
     401: "no session and no valid token",
 }
 _DETAIL_ERRORS: Final = {404: "nothing is there, or nothing that the caller may see"}
-_WRITE_ERRORS: Final = {
+_BODY_ERRORS: Final = {
     400: "a parameter is unknown, the body is no JSON, or a rule refuses the object",
     403: "the caller has no role for it there",
-    409: "the name is taken, or the body names a revision that is not the object's",
     415: "the body has another content type",
     422: "the body has an unknown field, a wrong type or kind, or names an unknown namespace",
+}
+_WRITE_ERRORS: Final = {
+    409: "the name is taken, or the body names a revision that is not the object's",
 }
 _CHANGE_ERRORS: Final = {
     412: "If-Match names another version of the object",
@@ -168,29 +208,61 @@ class Schema(AutoSchema):
         """Add the view's own parameters."""
         overrides = list(super().get_override_parameters())
         if isinstance(self.view, KnownParameters):
-            overrides += self.view.parameters_of(getattr(self.view, "action", "") or "")
+            own = self.view.parameters_of(getattr(self.view, "action", "") or "")
+            overrides += [self.view.described(parameter) for parameter in own]
         return overrides
 
-    def get_response_serializers(self) -> Any:
-        """Add the problems of all reads or of all writes."""
-        serializer = super().get_response_serializers()
-        if not isinstance(self.view, KnownParameters):
-            return serializer
-        success_code = 201 if getattr(self.view, "action", "") == "create" else 200
-        responses = serializer if isinstance(serializer, dict) else {success_code: serializer}
-        problems = {
-            (code, CONTENT_TYPE): OpenApiResponse(ProblemSerializer, description=text)
-            for code, text in self._problem_texts().items()
-        }
-        return {**responses, **problems}
+    def get_serializer_name(self, serializer: Any, direction: Direction) -> str:
+        """Bodies that replace an object, and parts of patches, have components of their own."""
+        name = str(super().get_serializer_name(serializer, direction)).removesuffix("Serializer")
+        if not isinstance(serializer, Answered) or direction != "request":
+            return name
+        if self.method == "PUT" and serializer.has_replacements:
+            return f"{name}Replacement"
+        is_part_of_patch = self.method == "PATCH" and not getattr(serializer, "partial", False)
+        return f"Patched{name}" if is_part_of_patch else name
 
-    def _problem_texts(self) -> dict[int, str]:
-        """The problems of this operation, by status."""
-        texts = dict(_READ_ERRORS)
-        if "{" in self.path:
-            texts |= _DETAIL_ERRORS
-        if self.method != "GET":
-            texts |= _WRITE_ERRORS
-        if self.method in ("PUT", "PATCH", "DELETE"):
-            texts |= _CHANGE_ERRORS
-        return texts
+    def get_response_serializers(self) -> Any:
+        """Add the preview of a deletion."""
+        if self.method != "DELETE" or not hasattr(self.view, "get_preview_class"):
+            return super().get_response_serializers()
+        text = "dryRun=All: the object, and in deletes what goes with it"
+        preview = OpenApiResponse(self.view.get_preview_class(), description=text)
+        return {204: OpenApiResponse(description="deleted"), 200: preview}
+
+    def get_operation(
+        self, path: str, path_regex: str, path_prefix: str, method: str, registry: ComponentRegistry
+    ) -> dict[str, Any] | None:
+        """Add the problems of the operation."""
+        operation: dict[str, Any] | None = super().get_operation(
+            path, path_regex, path_prefix, method, registry
+        )
+        if operation is None or not isinstance(self.view, KnownParameters):
+            return operation
+        reference = self.resolve_serializer(ProblemSerializer, "response").ref
+        for parameter in operation.get("parameters", ()):
+            if parameter["in"] != "header":
+                parameter["schema"] = _sharpened(parameter["schema"])
+        for code, text in self.view.problems_of(method, is_detail="{" in path).items():
+            content = {CONTENT_TYPE: {"schema": reference}}
+            operation["responses"][str(code)] = {"description": text, "content": content}
+        return operation
+
+
+_YEARS: Final = "^(19[7-9][0-9]|[2-8][0-9]{3})-"
+"""The years of ``MOMENTS``."""
+
+
+def _sharpened(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a parameter with what all parameters have in common."""
+    if schema.get("pattern") == f"^{NUMBER}$":
+        return {"type": "integer", "minimum": 0, "maximum": 10**18 - 1, "format": "int64"}
+    if schema.get("type") == "array":
+        items = _sharpened(schema["items"])
+        # Several values are separated by commas, so that none has one.
+        without_commas = {"pattern": _ENTRY} if items.get("pattern") == VISIBLE else {}
+        return {**schema, "items": {**items, **without_commas}, "minItems": 1}
+    if schema.get("type") != "string" or not schema.keys().isdisjoint({"enum", "pattern"}):
+        return schema
+    pattern = _YEARS if schema.get("format") == "date-time" else VISIBLE
+    return {**schema, "pattern": pattern}

@@ -1,4 +1,4 @@
-"""What lists select: ApiPagination, FilterBackend, StableOrdering, LabelSelectorFilter, lookups.
+"""What lists select: FilterBackend, StableOrdering, LabelSelectorFilter, filters, ApiPagination.
 
 For REST views of all apps. What cannot be used is refused: a list that ignored a part of its query
 would answer with too much.
@@ -6,23 +6,28 @@ would answer with too much.
 
 from __future__ import annotations
 
+import re
+from datetime import UTC
 from typing import TYPE_CHECKING, Any, Final
 
 import django_filters
 from django import forms
+from django.core.exceptions import ValidationError
 from django.db.models import Q, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import StrIndex
 from django.db.models.lookups import GreaterThan, In
 from django_filters.rest_framework import DjangoFilterBackend
+from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework.filters import BaseFilterBackend, OrderingFilter
 from rest_framework.pagination import LimitOffsetPagination
 
 from engine.selector import SelectorError, SelectorOperator, parse_selector
-from policies.rest import BadParameterError
+from policies.rest import VISIBLE, BadParameterError, is_visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from django.db.models import QuerySet
     from rest_framework.request import Request
@@ -31,23 +36,17 @@ if TYPE_CHECKING:
     from engine.selector import Requirement, Selector
 
 
-TRUE_OR_FALSE: Final[dict[str, Any]] = {
-    "choices": [("true", "true"), ("false", "false")],
-    "coerce": lambda text: text == "true",
-}
-"""Arguments of a TypedChoiceFilter; a BooleanFilter ignores every other word."""
+@extend_schema_field(bool)
+class TrueFalseFilter(django_filters.TypedChoiceFilter):
+    """``true`` or ``false``; a BooleanFilter ignores every other word."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        words: dict[str, Any] = {"choices": [("true", "true"), ("false", "false")]}
+        super().__init__(*args, coerce=lambda text: text == "true", **words, **kwargs)
 
 
-class ApiPagination(LimitOffsetPagination):
-    """Fifty objects by default."""
-
-    default_limit = 50
-    max_limit = 500
-
-    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """The schema of a page, for OpenAPI; every page has all its members."""
-        page: dict[str, Any] = super().get_paginated_response_schema(schema)
-        return {**page, "required": sorted(page["properties"])}
+LARGEST: Final = 2**63 - 1
+"""What a column of 64 bits holds."""
 
 
 class CharInFilter(django_filters.BaseInFilter, django_filters.CharFilter):
@@ -67,24 +66,54 @@ class ContainsFilter(django_filters.CharFilter):
         return rows.filter(GreaterThan(StrIndex(self.field_name, Value(part)), 0)) if part else rows
 
 
+_DIGITS_ALONE: Final = re.compile("-?[0-9]+")
+
+
+class WholeNumberField(forms.IntegerField):
+    """A whole number in digits; the library's field reads 5.0 and other scripts' digits, too."""
+
+    def to_python(self, value: Any) -> int | None:
+        """The number, or None for none; raises ``ValidationError``."""
+        if value not in self.empty_values and not _DIGITS_ALONE.fullmatch(value):
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        number: int | None = super().to_python(value)
+        return number
+
+
+@extend_schema_field({"type": "integer", "minimum": 0, "maximum": LARGEST})
 class WholeNumberFilter(django_filters.NumberFilter):
     """A whole number; a NumberFilter takes 1.5, too, and drops the fraction."""
 
-    field_class = forms.IntegerField
+    field_class = WholeNumberField
+
+
+class UtcFilter(django_filters.DateTimeFilter):
+    """A time, compared in UTC: PostgreSQL refuses offsets of sixteen hours and more."""
+
+    def filter(self, rows: QuerySet[Any], moment: datetime | None) -> QuerySet[Any]:
+        """Only the rows on one side of the time."""
+        filtered: QuerySet[Any] = super().filter(rows, moment and moment.astimezone(UTC))
+        return filtered
+
+
+class IsoUtcFilter(UtcFilter, django_filters.IsoDateTimeFilter):
+    """The same, of a time in ISO 8601."""
 
 
 class FilterBackend(DjangoFilterBackend):
-    """The filters of django-filter; a value that is empty or invalid is refused with its code."""
+    """The filters of django-filter; a value that is invalid is refused with its code."""
 
     def filter_queryset(
         self, request: Request, queryset: QuerySet[Any], view: APIView
     ) -> QuerySet[Any]:
         """Only the rows that fit every filter; raises ``BadParameterError``."""
         filterset = self.get_filterset(request, queryset, view)
-        for name in filterset.filters:
-            # django-filter would leave the filter out, and answer with everything.
-            if name in request.query_params and not request.query_params[name].strip():
-                raise BadParameterError(name, "must not be empty", code="empty_value")
+        for name, declared in filterset.filters.items():
+            is_list = isinstance(declared, django_filters.BaseInFilter)
+            entries = request.query_params.get(name, "0").split(",") if is_list else []
+            if not all(is_visible(entry) for entry in entries):
+                message = "must not have empty entries"
+                raise BadParameterError(name, message, code="empty_value")
         for name, errors in filterset.errors.as_data().items():
             raise BadParameterError(name, errors[0].messages[0], code=errors[0].code)
         filtered: QuerySet[Any] = filterset.qs
@@ -126,7 +155,11 @@ class StableOrdering(OrderingFilter):
                 "required": False,
                 "in": "query",
                 "description": "Fields to sort by, - before a name: descending.",
-                "schema": {"type": "array", "items": {"type": "string", "enum": keys}},
+                "schema": {
+                    "type": "array",
+                    "items": {"type": "string", "enum": keys},
+                    "uniqueItems": True,
+                },
                 "explode": False,
                 "style": "form",
             }
@@ -166,9 +199,68 @@ class LabelSelectorFilter(BaseFilterBackend):
                 "required": False,
                 "in": "query",
                 "description": "As in kubectl get -l: a=b,c!=d,e in (f,g),h,!i",
-                "schema": {"type": "string"},
+                "schema": {"type": "string", "format": "label-selector", "pattern": VISIBLE},
             }
         ]
+
+
+MOST_ON_A_PAGE: Final = 500
+_LAST_OFFSET: Final = 2**31 - 1
+_DIGITS: Final = len(str(_LAST_OFFSET))
+
+
+class ApiPagination(LimitOffsetPagination):
+    """Fifty objects by default."""
+
+    default_limit = 50
+    max_limit = MOST_ON_A_PAGE
+
+    def get_limit(self, request: Request) -> int:
+        """``limit``; raises ``BadParameterError``."""
+        limit = page_number(request, self.limit_query_param, lowest=1, highest=self.max_limit)
+        return self.default_limit if limit is None else limit
+
+    def get_offset(self, request: Request) -> int:
+        """``offset``; raises ``BadParameterError``."""
+        return page_number(request, self.offset_query_param, lowest=0, highest=_LAST_OFFSET) or 0
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """The schema of a page, for OpenAPI; every page has all its members."""
+        page: dict[str, Any] = super().get_paginated_response_schema(schema)
+        return {**page, "required": sorted(page["properties"])}
+
+    def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
+        """Add the bounds of both parameters, for OpenAPI."""
+        schemas = {parameter.name: parameter.type for parameter in self.parameters()}
+        return [
+            {**parameter, "schema": schemas[parameter["name"]]}
+            for parameter in super().get_schema_operation_parameters(view)
+        ]
+
+    @classmethod
+    def parameters(cls) -> tuple[OpenApiParameter, ...]:
+        """Both parameters, for views that have no queryset."""
+        limits = {"minimum": 1, "maximum": cls.max_limit, "default": cls.default_limit}
+        offsets = {"minimum": 0, "maximum": _LAST_OFFSET, "default": 0}
+        return (
+            OpenApiParameter(cls.limit_query_param, {"type": "integer", **limits}),
+            OpenApiParameter(cls.offset_query_param, {"type": "integer", **offsets}),
+        )
+
+
+def page_number(request: Request, name: str, *, lowest: int, highest: int) -> int | None:
+    """A whole number of the query; None if absent, raises ``BadParameterError`` if out of bounds.
+
+    The library would use its default in place of what it cannot read.
+    """
+    given = request.query_params.get(name)
+    if given is None:
+        return None
+    is_number = given.isascii() and given.isdecimal() and len(given) <= _DIGITS
+    if not is_number or not lowest <= int(given) <= highest:
+        message = f'Invalid value: "{given}": must be a whole number from {lowest} to {highest}'
+        raise BadParameterError(name, message, code="FieldValueInvalid")
+    return int(given)
 
 
 MOST_CONDITIONS: Final = 20

@@ -8,12 +8,15 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 
 from engine.errors import DecodeError, ErrorType, FieldError
 from engine.resource_quota import decode_limited_resources, validate_limited_resources
+from policies.object_rules import text_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from engine.policy import LimitedResource
 
+LABEL: Final = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
+"""A part of an address; groups there have names, or none."""
 DNS_LABEL: Final = r"\A[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z"
 
 
@@ -76,7 +79,10 @@ def read_limited_resources(entries: Sequence[Any]) -> tuple[LimitedResource, ...
     """Decode and check a list of ``limitedResources`` entries; raises ``ValidationError``."""
     try:
         decoded = decode_limited_resources(entries)
-        entry_errors = list(validate_limited_resources(decoded))
+        entry_errors = [
+            *text_errors({"limitedResources": entries}),
+            *validate_limited_resources(decoded),
+        ]
     except DecodeError as error:
         entry_errors = [decode_error_as_field_error(error)]
     if entry_errors:

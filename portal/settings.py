@@ -282,8 +282,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "NUM_PROXIES": GATEHOUSE_BEHIND_PROXY,
-    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
-    "PAGE_SIZE": 100,
+    "DEFAULT_METADATA_CLASS": None,  # OPTIONS is no method of any address: the schema tells more
     "DEFAULT_SCHEMA_CLASS": "policies.rest.Schema",
     "EXCEPTION_HANDLER": "policies.problem_details.handle",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
@@ -303,6 +302,19 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
         "CoreVersionEnum": ["v1"],
+        "PolicyVersionEnum": ["policy.gatehouse.dev/v1alpha1"],
+        "SchedulingVersionEnum": ["scheduling.k8s.io/v1"],
+        **{
+            f"{kind}KindEnum": [kind]
+            for kind in (
+                "LimitRange",
+                "MetadataPolicy",
+                "Namespace",
+                "PriorityClass",
+                "ResourceQuota",
+            )
+        },
+        "NamespacePhaseEnum": ["Active", "Terminating"],
         "ReviewPhaseEnum": ["mutate", "validate"],
         "ScopeEnum": "engine.resource_quota.ALLOWED_NAMES",
         "ConnectionStateEnum": "sync.models.ClusterConnection.State",
@@ -310,6 +322,7 @@ SPECTACULAR_SETTINGS = {
         "WebhookStateEnum": "sync.inventory.cluster_states.WEBHOOK_STATES",
         "SyncRunStateEnum": "sync.models.SyncRun.State",
         "SyncRunModeEnum": "sync.models.SyncRun.Mode",
+        "OutcomeEnum": "policies.openapi.OUTCOMES",
         "SyncedObjectStateEnum": "sync.models.SyncedObject.State",
     },
 }

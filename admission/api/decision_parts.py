@@ -9,8 +9,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from engine.decision import Outcome, Reason
-from policies.openapi import TEXT_MAP, Answered, DescribedField
+from engine.decision import Reason
+from policies.openapi import OUTCOMES, TEXT_MAP, Answered, DescribedField
 
 
 class PolicyRefSerializer(Answered, serializers.Serializer[Any]):
@@ -37,21 +37,11 @@ class StepSerializer(Answered, serializers.Serializer[Any]):
     """One policy (and rule) that was evaluated, and the result."""
 
     name = serializers.CharField()
-    outcome = serializers.ChoiceField([outcome.value for outcome in Outcome])
+    outcome = serializers.ChoiceField(OUTCOMES)
     policy = PolicyRefSerializer(allow_null=True)
     rule = serializers.IntegerField(allow_null=True, help_text="its place in the policy")
     detail = serializers.CharField()
     numbers = DescribedField(TEXT_MAP)
-
-
-class PatchOperationSerializer(Answered, serializers.Serializer[Any]):
-    """One operation of a JSON Patch (RFC 6902)."""
-
-    optional_in_answers = ("value",)
-
-    op = serializers.ChoiceField(["add", "replace", "remove"])
-    path = serializers.CharField(help_text="a JSON pointer")
-    value = serializers.JSONField()
 
 
 class DecisionChargeSerializer(Answered, serializers.Serializer[Any]):

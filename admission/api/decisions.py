@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rest_framework.authentication import SessionAuthentication
-from rest_framework.exceptions import NotFound
 from rest_framework.generics import get_object_or_404
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.pagination import BasePagination
@@ -17,21 +16,26 @@ from rest_framework.viewsets import GenericViewSet
 
 from admission.api.decision_parts import (
     DecisionChargeSerializer,
-    PatchOperationSerializer,
     PolicyRefSerializer,
     StepSerializer,
     ViolationSerializer,
 )
 from admission.models import AnswerKind, AuditEvent
-from admission.models.decision_id import is_decision_id
+from admission.models.decision_id import ID_PATTERN, is_decision_id
 from admission.record.filters import DecisionFilter
 from engine.policy import Authority
-from engine.request import Phase
+from engine.request import Operation, Phase
 from policies import roles
 from policies.members import PicksMembers
-from policies.openapi import OBJECT, TEXTS, Answered, DescribedField
-from policies.rest import KnownParameters
-from policies.selection import FilterBackend
+from policies.openapi import (
+    OBJECT,
+    TEXTS,
+    Answered,
+    DescribedField,
+    PatchOperationSerializer,
+)
+from policies.rest import BadParameterError, KnownParameters
+from policies.selection import MOST_ON_A_PAGE, FilterBackend, page_number
 from policies.tokens.authentication import ScopedTokenAuthentication
 
 if TYPE_CHECKING:
@@ -39,8 +43,6 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView
 
     from admission.models import AuditEventQuerySet
-
-LONGEST_LIMIT: Final = 10
 
 _SUMMARY_COLUMNS = [
     "id",
@@ -80,6 +82,11 @@ class DecisionSummarySerializer(Answered, ModelSerializer[AuditEvent]):
     )
 
     phase = ChoiceField([Phase.MUTATE.value, Phase.VALIDATE.value], read_only=True)
+    operation = ChoiceField(
+        ["", *[choice.value for choice in Operation]],
+        read_only=True,
+        help_text="Empty where the review could not be read.",
+    )
 
     class Meta:
         """The columns of a line."""
@@ -111,11 +118,14 @@ class DecisionSerializer(DecisionSummarySerializer):
         exclude = _SEARCH_COLUMNS
 
 
+_CURSOR: Final = {"type": "string", "pattern": f"^[<>]{ID_PATTERN}$"}
+
+
 class DecisionPagination(BasePagination):
     """Pages by decision id: the last one is as fast as the first."""
 
     page_size = 50
-    max_page_size = 500
+    max_page_size = MOST_ON_A_PAGE
     cursor_query_param = "cursor"
     page_size_query_param = "limit"
 
@@ -125,17 +135,19 @@ class DecisionPagination(BasePagination):
         """The page that ``cursor`` names: ``<id`` is older than that id, ``>id`` newer.
 
         Raises:
-            NotFound: if it names none.
+            BadParameterError: if it names none.
         """
         del view
         self.address = request.build_absolute_uri()
-        cursor = request.query_params.get(self.cursor_query_param, "")
-        if cursor and not (cursor[0] in "<>" and is_decision_id(cursor[1:])):
-            raise NotFound("Invalid cursor")
+        cursor = request.query_params.get(self.cursor_query_param)
+        if cursor is not None and not (cursor[:1] in ("<", ">") and is_decision_id(cursor[1:])):
+            message = f'Invalid value: "{cursor}": must be the cursor of next or previous'
+            raise BadParameterError(self.cursor_query_param, message, code="FieldValueInvalid")
         before_or_after = {"before" if cursor[0] == "<" else "after": cursor[1:]} if cursor else {}
-        limit, page_size = request.query_params.get(self.page_size_query_param, ""), self.page_size
-        if limit.isascii() and limit.isdigit() and len(limit) < LONGEST_LIMIT:
-            page_size = min(int(limit), self.max_page_size) or page_size
+        limit = page_number(
+            request, self.page_size_query_param, lowest=1, highest=self.max_page_size
+        )
+        page_size = limit or self.page_size
         self.page = cast("AuditEventQuerySet", queryset).page(size=page_size, **before_or_after)
         return list(self.page.events)
 
@@ -165,9 +177,11 @@ class DecisionPagination(BasePagination):
     def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
         """The parameters, for OpenAPI."""
         del view
+        bounds = {"minimum": 1, "maximum": self.max_page_size, "default": self.page_size}
+        page_sizes = {"type": "integer", **bounds}
         return [
-            _parameter(self.cursor_query_param, "string", "Where the page is: as in next."),
-            _parameter(self.page_size_query_param, "integer", "Decisions on a page, at most 500."),
+            _parameter(self.cursor_query_param, _CURSOR, "Where the page is: as in next."),
+            _parameter(self.page_size_query_param, page_sizes, "Decisions on a page."),
         ]
 
     def _cursor_link(self, direction: str, decision_id: str) -> str | None:
@@ -178,13 +192,13 @@ class DecisionPagination(BasePagination):
         )
 
 
-def _parameter(name: str, kind: str, description: str) -> dict[str, Any]:
+def _parameter(name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
     return {
         "name": name,
         "required": False,
         "in": "query",
         "description": description,
-        "schema": {"type": kind},
+        "schema": schema,
     }
 
 

@@ -16,6 +16,7 @@ from admission.models import AuditEvent
 from admission.record.narrative import sentence
 from engine.decision_json import render_violation
 from policies import roles
+from policies.openapi import FoundViolationSerializer
 from policies.rest import KnownParameters
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class TodaySerializer(serializers.Serializer[Any]):
 
     allowed = serializers.BooleanField()
     message = serializers.CharField()
-    violations = serializers.ListField(child=serializers.JSONField())
+    violations = FoundViolationSerializer(many=True)
     differs = serializers.BooleanField(help_text="from the recorded verdict")
 
 

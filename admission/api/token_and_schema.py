@@ -16,6 +16,7 @@ from rest_framework.authentication import SessionAuthentication
 from rest_framework.authtoken.serializers import AuthTokenSerializer
 from rest_framework.permissions import AllowAny, IsAuthenticated
 
+from admission.api.record.record_view import require_known
 from policies.openapi import Answered
 from policies.rest import KnownParameters
 from policies.tokens.authentication import ScopedTokenAuthentication
@@ -35,6 +36,10 @@ class TokenSerializer(Answered, serializers.Serializer[Any]):
     expiry = serializers.DateTimeField()
 
 
+class SignInSerializer(Answered, AuthTokenSerializer):
+    """The name and password of an account."""
+
+
 class TokenView(KnownParameters, LoginView):  # type: ignore[misc]  # knox has no types
     """``POST {"username", "password"}`` answers ``{"token", "expiry"}``.
 
@@ -43,6 +48,16 @@ class TokenView(KnownParameters, LoginView):  # type: ignore[misc]  # knox has n
 
     authentication_classes: list[Any] = []
     permission_classes = [AllowAny]
+
+    def problems_of(self, _method: str, *, is_detail: bool) -> dict[int, str]:
+        """Anybody may ask; who fails too often has to wait."""
+        del is_detail
+        return {
+            400: "a parameter is unknown, the body is no JSON, or name and password do not match",
+            415: "the body has another content type",
+            422: "the body has an unknown field",
+            429: "too many failed: Retry-After tells when to try again",
+        }
 
     def create_token(self) -> tuple[Any, str]:
         """A token with all that its owner's roles grant, as a session has."""
@@ -57,12 +72,13 @@ class TokenView(KnownParameters, LoginView):  # type: ignore[misc]  # knox has n
         return created
 
     @extend_schema(
-        request=AuthTokenSerializer,
+        request=SignInSerializer,
         responses={200: OpenApiResponse(TokenSerializer, description="A new token.")},
     )
     def post(self, request: Request, format: str | None = None) -> Response:  # noqa: A002 - knox's
         """Check name and password, then issue a token."""
-        serializer = AuthTokenSerializer(data=request.data, context={"request": request})
+        serializer = SignInSerializer(data=request.data, context={"request": request})
+        require_known(request.data, ("username", "password"))
         serializer.is_valid(raise_exception=True)
         request.user = serializer.validated_data["user"]
         with transaction.atomic():

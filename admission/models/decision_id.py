@@ -11,6 +11,8 @@ _PAIRS_OF_CHARACTERS: Final = [first + second for first in ALPHABET for second i
 _USUAL_BASE32: Final = bytes.maketrans(
     ALPHABET.encode(), b"0123456789abcdefghijklmnopqrstuv"
 )  # as ``int`` reads it
+ID_PATTERN: Final = f"[{ALPHABET[:28]}][{ALPHABET}]{{15}}"
+"""A regular expression of ids of times before the year 9895."""
 _ID_SHAPE: Final = re.compile(f"[{ALPHABET}]{{16}}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME_CHARACTERS: Final = 10  # 50 bits, of which the first 48 are milliseconds

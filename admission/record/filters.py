@@ -13,7 +13,13 @@ from django.db.models.functions import Cast
 
 from admission.models import AnswerKind, AuditEvent, AuditEventQuerySet, AuditHold, SavedView
 from policies.rest import MOMENTS
-from policies.selection import TRUE_OR_FALSE, CharInFilter, ChoiceInFilter, ContainsFilter
+from policies.selection import (
+    CharInFilter,
+    ChoiceInFilter,
+    ContainsFilter,
+    TrueFalseFilter,
+    UtcFilter,
+)
 
 if TYPE_CHECKING:
     from typing import Any
@@ -64,14 +70,14 @@ class AuditEventFilter(django_filters.FilterSet):
     last = django_filters.ChoiceFilter(
         label="The last", choices=LAST_CHOICES, empty_label="Any time", method="within"
     )
-    since = django_filters.DateTimeFilter(
+    since = UtcFilter(
         label="From (UTC)",
         field_name="created",
         lookup_expr="gte",
         widget=_MOMENT_INPUT,
         validators=MOMENTS,
     )
-    until = django_filters.DateTimeFilter(
+    until = UtcFilter(
         label="Before (UTC)",
         field_name="created",
         lookup_expr="lt",
@@ -133,6 +139,7 @@ class DecisionFilter(AuditEventFilter):
     A search reads the record by stretches of days: other lookups would read all of it.
     """
 
+    dry_run = TrueFalseFilter(label="Dry run")
     cluster__in = CharInFilter(field_name="cluster", label="Cluster, one of")
     namespace__in = CharInFilter(field_name="namespace", label="Namespace, one of")
     kind__in = CharInFilter(field_name="kind", label="Kind, one of")
@@ -155,9 +162,7 @@ class SavedViewFilter(django_filters.FilterSet):
     name__exact = django_filters.CharFilter(field_name="name")
     name__in = CharInFilter(field_name="name")
     name__contains = ContainsFilter(field_name="name")
-    shared = django_filters.TypedChoiceFilter(
-        field_name="is_shared", label="Shared", **TRUE_OR_FALSE
-    )
+    shared = TrueFalseFilter(field_name="is_shared", label="Shared")
 
     class Meta:
         """The filters above, no others."""
@@ -173,8 +178,8 @@ class LegalHoldFilter(django_filters.FilterSet):
     cluster__in = CharInFilter(field_name="cluster")
     namespace = django_filters.CharFilter()
     namespace__in = CharInFilter(field_name="namespace")
-    released = django_filters.TypedChoiceFilter(
-        field_name="released", lookup_expr="isnull", exclude=True, label="Released", **TRUE_OR_FALSE
+    released = TrueFalseFilter(
+        field_name="released", lookup_expr="isnull", exclude=True, label="Released"
     )
 
     class Meta:

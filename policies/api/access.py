@@ -15,7 +15,7 @@ from policies.members import PicksMembers
 from policies.models import Cluster, Namespace, RoleChange
 from policies.openapi import Answered
 from policies.rest import KnownParameters
-from policies.selection import FilterBackend, StableOrdering
+from policies.selection import ApiPagination, FilterBackend, StableOrdering
 from policies.services import unknown_namespace
 
 if TYPE_CHECKING:
@@ -132,6 +132,7 @@ class RoleChangeView(
     serializer_class = RoleChangeSerializer
     filter_backends = [FilterBackend, StableOrdering]
     filterset_class = RoleChangeFilter
+    pagination_class = ApiPagination
     ordering_fields = ("subject", "created")
 
     def get_queryset(self) -> QuerySet[RoleChange]:

@@ -11,21 +11,39 @@ from django.core.exceptions import ObjectDoesNotExist, ValidationError
 from django.db import IntegrityError
 from rest_framework import status
 from rest_framework.exceptions import APIException, ParseError
+from rest_framework.fields import (
+    BooleanField,
+    CharField,
+    ChoiceField,
+    DateTimeField,
+    Field,
+    IntegerField,
+)
 from rest_framework.parsers import JSONParser
+from rest_framework.relations import SlugRelatedField
 
 from engine.errors import DecodeError
 from engine.wire import loads
-from policies.manifests.checks import shape_problems
+from policies.manifests.checks import object_problems, shape_problems
 from policies.manifests.documents import Document
-from policies.manifests.objects import API_VERSIONS, BundleObject
-from policies.manifests.schema import ANYTHING, KINDS, LIMITED_RESOURCES, Shape
+from policies.manifests.objects import API_VERSIONS, CLUSTER_KINDS, BundleObject
+from policies.manifests.schema import (
+    ANYTHING,
+    INTEGER,
+    KINDS,
+    LIMITED_RESOURCES,
+    SWITCH,
+    TEXT,
+    UNKNOWN,
+    Shape,
+)
 from policies.problem_details import problem, problem_of_errors, respond
-from policies.rest import CREATE_NAMESPACE
+from policies.rest import CREATE_NAMESPACE, known_names
 from policies.services import StaleRevisionError
 from policies.validators import errors_by_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rest_framework.response import Response
 
@@ -35,6 +53,16 @@ if TYPE_CHECKING:
 _BODY: Final = "body"
 _OWN_SHAPES: Final[dict[str, Shape]] = {"limitedResources": LIMITED_RESOURCES}
 """Shapes of fields beside manifests."""
+_SHAPES_OF_FIELDS: Final[tuple[tuple[type[Field[Any, Any, Any, Any]], Shape], ...]] = (
+    (ChoiceField, TEXT),
+    (CharField, TEXT),
+    (DateTimeField, TEXT),
+    (SlugRelatedField, TEXT),
+    (BooleanField, SWITCH),
+    (IntegerField, INTEGER),
+)
+"""The library would read 5 as a text, and the text "5" as a number."""
+POLICY_KINDS: Final = ("LimitRange", "MetadataPolicy", "ResourceQuota")
 
 
 class BodyError(APIException):
@@ -62,13 +90,13 @@ class BodyError(APIException):
         self.detail: Any = {"errors": errors_by_field}
 
 
-def check_body(body: Any, *, kind: str, beside: Iterable[str]) -> None:
+def check_body(body: Any, *, kind: str, beside: Mapping[str, Field[Any, Any, Any, Any]]) -> None:
     """Check the fields and types of a body; raises ``BodyError`` with all problems.
 
     ``kind`` is that of the address, empty if bodies are no manifests; ``beside`` are the API's
     fields beside the manifest's.
     """
-    known_fields = {name: _OWN_SHAPES.get(name, ANYTHING) for name in beside}
+    known_fields = {name: _shape_beside(name, field) for name, field in beside.items()}
     if kind:
         known_fields = {**known_fields, **(KINDS[kind].fields or {}), "status": ANYTHING}
     item = BundleObject(body, Document(_BODY, body))
@@ -77,14 +105,49 @@ def check_body(body: Any, *, kind: str, beside: Iterable[str]) -> None:
     if body is None:
         body_problems = [item.problem("", "must be a map, not null", code="FieldValueTypeInvalid")]
     if not body_problems and kind:
-        required_words = {"kind": kind, "apiVersion": API_VERSIONS[kind]}
-        body_problems = [
-            item.problem(name, f'must be {word} here, not "{said}"', code="FieldValueNotSupported")
-            for name, word in required_words.items()
-            if (said := item.value.get(name)) not in (None, "", word)
-        ]
+        body_problems = [*_word_problems(item, kind), *_place_problems(item, kind)]
     if body_problems:
         raise BodyError(body_problems)
+
+
+def _shape_beside(name: str, field: Field[Any, Any, Any, Any]) -> Shape:
+    """The shape of one of the API's own fields; what is read only is ignored."""
+    if name in _OWN_SHAPES or field.read_only:
+        return _OWN_SHAPES.get(name, ANYTHING)
+    return next((shape for kind, shape in _SHAPES_OF_FIELDS if isinstance(field, kind)), ANYTHING)
+
+
+def check_manifests(manifests: Sequence[Any], *, path: str) -> None:
+    """Check manifests of policies in a body as if they were stored; raises ``BodyError``."""
+    problems: list[Problem] = []
+    for index, manifest in enumerate(manifests):
+        item = BundleObject(manifest, Document(_BODY, manifest), f"{path}[{index}]")
+        if not isinstance(manifest, dict):
+            problems.append(item.problem("", "must be a map", code="FieldValueTypeInvalid"))
+        elif item.kind not in POLICY_KINDS:
+            message = f'Unsupported value: "{item.kind}"; {known_names(item.kind, POLICY_KINDS)}'
+            problems.append(item.problem("kind", message, code="FieldValueNotSupported"))
+        else:
+            problems += [*_word_problems(item, item.kind), *object_problems(item)]
+    if problems:
+        raise BodyError(problems)
+
+
+def _word_problems(item: BundleObject, kind: str) -> list[Problem]:
+    """``kind`` and ``apiVersion`` may be left out, and are no others."""
+    required_words = {"kind": kind, "apiVersion": API_VERSIONS[kind]}
+    return [
+        item.problem(name, f'must be {word} here, not "{said}"', code="FieldValueNotSupported")
+        for name, word in required_words.items()
+        if (said := item.value.get(name, word)) != word
+    ]
+
+
+def _place_problems(item: BundleObject, kind: str) -> list[Problem]:
+    """Objects of a cluster have no namespace."""
+    if kind not in CLUSTER_KINDS or not item.namespace:
+        return []
+    return [item.problem("metadata.namespace", f"a {kind} has no namespace", code=UNKNOWN)]
 
 
 class ManifestParser(JSONParser):

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 from drf_spectacular.plumbing import ResolvedComponent
-from rest_framework.serializers import ListField
+from rest_framework.serializers import DictField, ListField
 
 from engine.limit_range import ITEM_TYPES
 from engine.resource_quota import ALLOWED_NAMES
+from policies.api.bodies import POLICY_KINDS
 from policies.manifests.checks import NEW_AND_OLD_NAMES
 from policies.manifests.objects import API_VERSIONS
 from policies.manifests.schema import (
@@ -30,7 +31,7 @@ from policies.manifests.schema import (
     Shape,
 )
 from policies.object_rules import PREEMPTION_POLICIES
-from policies.openapi import Answered, AnsweredExtension
+from policies.openapi import TEXT_MAP, Answered, AnsweredExtension, is_patch, or_null, removable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -162,10 +163,15 @@ _SIMPLE: Final[Mapping[str, Schema]] = {
 }
 
 
-def schema_of(shape: Shape, *, registry: ComponentRegistry, direction: Direction) -> Schema:
-    """The schema of a shape; a map with fields is a reference to its component."""
+def schema_of(
+    shape: Shape, *, registry: ComponentRegistry, direction: Direction, patch: bool = False
+) -> Schema:
+    """The schema of a shape; a map with fields is a reference to its component.
+
+    ``patch``: it is merged into an object, of which lists are replaced as a whole.
+    """
     if shape.fields is not None:
-        return _registered(shape, registry=registry, direction=direction).ref
+        return _registered(shape, registry=registry, direction=direction, patch=patch).ref
     if inner := shape.entries or shape.values:
         # Texts are kept as they were given: null, too, which Kubernetes reads as the empty one.
         is_text, text = inner is TEXT, {"type": "string", "nullable": True}
@@ -180,19 +186,23 @@ def schema_of(shape: Shape, *, registry: ComponentRegistry, direction: Direction
 
 
 def _registered(
-    shape: Shape, *, registry: ComponentRegistry, direction: Direction
+    shape: Shape, *, registry: ComponentRegistry, direction: Direction, patch: bool
 ) -> ResolvedComponent:
-    """The component of a map with fields, in the document once for bodies and once for answers."""
+    """The component of a map with fields: one for bodies, one for patches, one for answers."""
     name, known = next((name, each) for name, each in COMPONENTS.items() if each.shape is shape)
-    name = f"{name}Request" if direction == "request" else name
+    is_body = direction == "request"
+    name = f"{'Patched' if patch else ''}{name}Request" if is_body else name
+    required = () if patch else known.required if is_body else known.answered
+    # Kubernetes reads null like an absent member, and so do bodies.
+    members = [member for member in _fields(shape) if member not in OLD_NAMES]
+    nullable = set(members) - set(known.required) if is_body else known.nullable
     properties: dict[str, Schema] = {}
-    for member, member_shape in _fields(shape).items():
-        if member not in OLD_NAMES:
-            schema = schema_of(member_shape, registry=registry, direction=direction)
-            properties[member] = known.choices.get(member, schema)
-            if member in known.nullable:
-                properties[member] = {**properties[member], "nullable": True}
-    required = known.required if direction == "request" else known.answered
+    for member in members:
+        schema = schema_of(
+            _fields(shape)[member], registry=registry, direction=direction, patch=patch
+        )
+        schema = known.choices.get(member, schema)
+        properties[member] = or_null(schema) if member in nullable else schema
     component = ResolvedComponent(  # type: ignore[no-untyped-call]  # no types
         name,
         ResolvedComponent.SCHEMA,
@@ -201,6 +211,7 @@ def _registered(
             "description": known.description,
             "properties": properties,
             **({"required": sorted(required)} if required else {}),
+            **({"additionalProperties": False} if is_body else {}),
         },
         object=name,
     )
@@ -223,17 +234,59 @@ class LimitedResourcesExtension(OpenApiSerializerFieldExtension):  # type: ignor
         return schema_of(LIMITED_RESOURCES, registry=registry, direction=direction)
 
 
+class ManifestField(DictField):
+    """The manifest of a policy of any kind."""
+
+
+class ManifestFieldExtension(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]  # no types
+    """Describes one component for each kind, told apart by ``kind``."""
+
+    target_class = ManifestField
+
+    def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
+        """The components of all kinds."""
+        references = {
+            kind: _manifest(kind, auto_schema.registry, direction).ref for kind in POLICY_KINDS
+        }
+        mapping = {kind: reference["$ref"] for kind, reference in references.items()}
+        return {
+            "oneOf": list(references.values()),
+            "discriminator": {"propertyName": "kind", "mapping": mapping},
+        }
+
+
+def _manifest(kind: str, registry: ComponentRegistry, direction: Direction) -> ResolvedComponent:
+    """The component of a manifest as Kubernetes writes it."""
+    is_body = direction == "request"
+    name = f"{kind}ManifestRequest" if is_body else f"{kind}Manifest"
+    text: Schema = {"type": "string"}
+    members = {"name": text, "namespace": text, "labels": TEXT_MAP, "annotations": TEXT_MAP}
+    component = ResolvedComponent(  # type: ignore[no-untyped-call]  # no types
+        name,
+        ResolvedComponent.SCHEMA,
+        schema={
+            "type": "object",
+            "description": f"A {kind} as Kubernetes writes it.",
+            "properties": {
+                "apiVersion": _enum(API_VERSIONS[kind]),
+                "kind": _enum(kind),
+                "metadata": {"type": "object", "properties": members, "required": ["name"]},
+                "spec": schema_of(_SPECS[kind], registry=registry, direction=direction),
+            },
+            "required": sorted({"kind", "metadata", "spec", *(() if is_body else ("apiVersion",))}),
+        },
+        object=name,
+    )
+    registry.register_on_missing(component)
+    return component
+
+
 class Manifest(Answered):
     """Part of a serializer whose bodies are manifests of one kind."""
 
     kind_of_manifest: ClassVar[str]
-    has_kind_in_answers: ClassVar = True
-    """Whether answers have ``apiVersion`` and ``kind``, as bodies may."""
-
-    @property
-    def undeclared_members(self) -> tuple[str, ...]:
-        """Members of answers beside the serializer's fields, for ``?fields=``."""
-        return ("apiVersion", "kind") if self.has_kind_in_answers else ()
+    undeclared_members: ClassVar = ("apiVersion", "kind")
+    """Members of answers beside the serializer's fields, for ``?fields=``."""
 
 
 class ManifestExtension(AnsweredExtension):  # type: ignore[no-untyped-call]  # no types
@@ -248,14 +301,17 @@ class ManifestExtension(AnsweredExtension):  # type: ignore[no-untyped-call]  # 
         kind: str = self.target.kind_of_manifest
         schema = super().map_serializer(auto_schema, direction)
         members = schema["properties"]
+        patch = is_patch(auto_schema, direction)
         for name, shape in _fields(KINDS[kind]).items():
             if name in members and name != "metadata" and shape is not ANYTHING:
-                typed = schema_of(shape, registry=auto_schema.registry, direction=direction)
-                members[name] = _WORDS_OF_KIND.get(kind, {}).get(name, typed)
+                typed = schema_of(
+                    shape, registry=auto_schema.registry, direction=direction, patch=patch
+                )
+                typed = _WORDS_OF_KIND.get(kind, {}).get(name, typed)
+                is_removable = patch and not self.target.fields[name].required
+                members[name] = removable(typed) if is_removable else typed
         words = {"apiVersion": _enum(API_VERSIONS[kind]), "kind": _enum(kind)}
         if direction == "request":
             return {**schema, "properties": {**words, **members}}
-        if self.target.has_kind_in_answers:
-            required = sorted({*schema["required"], *words})
-            return {**schema, "properties": {**words, **members}, "required": required}
-        return schema
+        required = sorted({*schema["required"], *words})
+        return {**schema, "properties": {**words, **members}, "required": required}

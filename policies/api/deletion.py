@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import APIException
 
 from policies import services
@@ -19,11 +18,6 @@ REASON: Final = OpenApiParameter("reason", str, description="why, for the record
 CONFIRM: Final = OpenApiParameter(
     "confirm", str, description="the cluster's name, to say that it is meant; or send If-Match"
 )
-RESPONSES: Final = {
-    200: OpenApiResponse(
-        OpenApiTypes.OBJECT, description="dryRun=All: the object, and in deletes what goes with it"
-    ),
-}
 
 
 class ConsentError(APIException):

@@ -11,6 +11,7 @@ from engine.metadata_policy import encode_metadata_policy
 from engine.policy import Authority, Enforcement, ResourceQuota
 from engine.resource_list import to_json
 from engine.resource_quota import encode_limited_resource, encode_resource_quota
+from policies.api.components import LimitedResourcesField, ManifestField
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,7 @@ class EffectivePolicySerializer(serializers.Serializer[Any]):
     """One policy in effect."""
 
     enforcement = serializers.ChoiceField([mode.value for mode in Enforcement])
-    manifest = serializers.DictField()
+    manifest = ManifestField()
     used = serializers.DictField(
         child=serializers.CharField(), required=False, help_text="of a quota: what is charged"
     )
@@ -42,9 +43,7 @@ class EffectivePoliciesSerializer(serializers.Serializer[Any]):
         help_text="who enforces ranges and quotas: the portal, or the API server itself (native)",
     )
     policies = EffectivePolicySerializer(many=True)
-    limitedResources = serializers.ListField(  # noqa: N815 - Kubernetes' own name
-        child=serializers.DictField()
-    )
+    limitedResources = LimitedResourcesField()  # noqa: N815 - Kubernetes' own name
 
 
 def render(policy_set: PolicySet) -> dict[str, Any]:

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 HEADER: Final = "If-Match"
+_ETAG: Final = r'(W/)?"[!#-+\--~]*"'
 IF_MATCH: Final = OpenApiParameter(
     HEADER,
-    str,
+    {"type": "string", "pattern": rf"^(\*|{_ETAG}(, *{_ETAG})*)$"},
     OpenApiParameter.HEADER,
     description='the ETag of the version that was read, as in "3"; another version is refused',
 )
@@ -53,14 +54,16 @@ def etag_of_content(content: Any) -> str:
     return f'"{hashlib.sha256(dumps(content).encode()).hexdigest()[:16]}"'
 
 
-def require_match(request: Request, etag: str, **members: Any) -> None:
+def require_match(request: Request, etag: str, *, is_needed: bool = True, **members: Any) -> None:
     """Check ``If-Match``; ``members`` go into the problem of a mismatch.
+
+    ``is_needed``: the portal's setting may ask for the header.
 
     Raises ChangedError, RequiredError, or BadParameterError for a header that is no list of ETags.
     """
     given = request.headers.get(HEADER)
     if given is None:
-        if settings.GATEHOUSE_API_REQUIRE_IF_MATCH:
+        if is_needed and settings.GATEHOUSE_API_REQUIRE_IF_MATCH:
             raise RequiredError
         return
     # A proxy that compresses an answer, as the portal itself does, makes its ETag weak (W/"3"). The

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, status
 from rest_framework.authentication import SessionAuthentication
@@ -25,8 +24,13 @@ from policies.api.bodies import (
     merge_patch,
 )
 from policies.members import PicksMembers
-from policies.rest import DRY_RUN, KnownParameters
-from policies.selection import ApiPagination, FilterBackend, LabelSelectorFilter, StableOrdering
+from policies.rest import DRY_RUN, NUMBER, KnownParameters
+from policies.selection import (
+    ApiPagination,
+    FilterBackend,
+    LabelSelectorFilter,
+    StableOrdering,
+)
 from policies.tokens.authentication import ScopedTokenAuthentication
 
 if TYPE_CHECKING:
@@ -42,12 +46,6 @@ else:
     ViewSet = GenericViewSet
 
 
-_PATCH_BODIES: Final = dict.fromkeys(
-    (MergePatchParser.media_type, ManifestParser.media_type), OpenApiTypes.OBJECT
-)
-"""Any part of an object: what a merge patch leaves is checked as a whole."""
-
-
 class PolicyView(
     PicksMembers, KnownParameters, ByRole, mixins.ListModelMixin, mixins.RetrieveModelMixin, ViewSet
 ):
@@ -59,6 +57,8 @@ class PolicyView(
     filter_backends = [FilterBackend, StableOrdering, LabelSelectorFilter]
     ordering_fields: Sequence[str] = ("name", "created", "updated", "revision")
     pagination_class = ApiPagination
+
+    lookup_value_regex = NUMBER
 
     manifest_kind = ""
     """The kind of the bodies; empty if they are no manifests."""
@@ -116,6 +116,13 @@ class PolicyView(
 class RecordedView(PolicyView):
     """Create, replace and delete objects whose every write is on record."""
 
+    preview_class: ClassVar[Any] = None
+    """The serializer of a deletion's dry run, if it answers more than the object."""
+
+    def get_preview_class(self) -> Any:
+        """The serializer of a deletion's dry run."""
+        return self.preview_class or self.get_serializer_class()
+
     def create(self, request: Request) -> Response:
         """Create an object; a used name is refused."""
         sent_body = self.sent(request)
@@ -127,7 +134,6 @@ class RecordedView(PolicyView):
         """Replace an object; ``revision`` is the one that the change is based on."""
         return self._change(request, is_patch=False)
 
-    @extend_schema(request=_PATCH_BODIES)
     def partial_update(self, request: Request, **_names: Any) -> Response:
         """Change the fields that a JSON merge patch names."""
         return self._change(request, is_patch=True)
@@ -139,6 +145,7 @@ class RecordedView(PolicyView):
                 fresh = self.get_object()
                 preconditions.require_match(request, self.etag_of(fresh), revision=fresh.revision)
                 sent_body = self.sent(request, self.show(fresh).data if is_patch else None)
+                _require_same_place(fresh, sent_body)
                 saved = self.save(fresh, sent_body, expected=sent_body.get("revision"))
             # Read again: the prefetched rows are those from before the write.
             return self.show(self.get_object(), lints=saved.lints)
@@ -147,11 +154,13 @@ class RecordedView(PolicyView):
         """The object's revision."""
         return preconditions.etag_of_revision(instance.revision)
 
-    @extend_schema(request=None, responses={204: None, **deletion.RESPONSES})
     def destroy(self, request: Request, **_names: Any) -> Response:
         """Delete an object; ``?reason=`` is recorded, ``?dryRun=All`` shows what would go."""
         instance = self.get_object()
         if self.is_dry_run:
+            preconditions.require_match(
+                request, self.etag_of(instance), revision=instance.revision, is_needed=False
+            )
             return Response(deletion.preview(instance, self.show(instance).data))
         # Inside the lock: the consent is about a revision, which must not change any more.
         with services.policy_write(instance.owner):
@@ -191,3 +200,12 @@ class RecordedView(PolicyView):
     def written(self, sent_body: dict[str, Any]) -> dict[str, str]:
         """User and reason of a write."""
         return {"user": self.author(), "reason": sent_body.get("reason", "")}
+
+
+def _require_same_place(instance: Any, sent_body: Mapping[str, Any]) -> None:
+    """Raise ``ValidationError`` where a body names another place than the object's."""
+    if sent_body.get("cluster", instance.owner.name) != instance.owner.name:
+        raise services.immutable("cluster")
+    namespace = sent_body.get("metadata", {}).get("namespace") or instance.namespace_name
+    if namespace != instance.namespace_name:
+        raise services.immutable("metadata.namespace")

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 _ID_HELP = "null only where ?dryRun=All shows a new object"
+_CLUSTER_HELP = "fixed: a change may leave it out, and is refused with another one"
 
 
 class WarningSerializer(Answered, serializers.Serializer[Any]):
@@ -71,6 +72,9 @@ class MetadataSerializer(WideMetadataSerializer):
 class _RecordedSerializer(Answered, serializers.Serializer[Any]):
     """The fields beside the object itself."""
 
+    has_replacements = True
+    only_in_replacements = ("revision",)
+
     id = serializers.IntegerField(read_only=True, allow_null=True, help_text=_ID_HELP)
     uid = serializers.UUIDField(read_only=True)
     revision = serializers.IntegerField(
@@ -90,7 +94,7 @@ class PolicySerializer(Manifest, _RecordedSerializer):
 
     required_in_bodies = ("cluster",)
 
-    cluster = serializers.CharField(max_length=63, required=False)
+    cluster = serializers.CharField(max_length=63, required=False, help_text=_CLUSTER_HELP)
     metadata = MetadataSerializer()
     spec = serializers.JSONField()
     enforcement = serializers.ChoiceField(
@@ -180,21 +184,45 @@ class NamespaceSerializer(Manifest, _RecordedSerializer):
     """A namespace of a cluster."""
 
     kind_of_manifest = "Namespace"
-    has_kind_in_answers = False
     required_in_bodies = ("cluster",)
 
-    cluster = serializers.CharField(max_length=63, required=False)
+    cluster = serializers.CharField(max_length=63, required=False, help_text=_CLUSTER_HELP)
     metadata = WideMetadataSerializer()
     phase = serializers.ChoiceField(choices=Namespace.Phase.choices, required=False)
 
     def to_representation(self, instance: Namespace) -> dict[str, Any]:
-        """Show the manifest's metadata."""
+        """Show the manifest without its status, of which ``phase`` is all."""
+        manifest = instance.to_manifest()
+        manifest.pop("status", None)
         return {
             **_recorded_fields(instance),
             "cluster": instance.owner.name,
-            "metadata": instance.to_manifest()["metadata"],
+            **manifest,
             "phase": instance.phase,
         }
+
+
+_COUNT = {"type": "integer", "minimum": 0}
+_OF_NAMESPACE = ("limitranges", "metadatapolicies", "resourcequotas")
+_OF_CLUSTER = ("namespaces", "priorityclasses", "limitedresources", "credentials", "charges")
+
+
+def _counts(*names: str) -> dict[str, Any]:
+    """The schema of numbers of objects by the plural of their kind."""
+    members = dict.fromkeys(names, _COUNT)
+    return {"type": "object", "properties": members, "required": sorted(members)}
+
+
+class ClusterDeletionSerializer(ClusterSerializer):
+    """A cluster, and the numbers of objects that its deletion would delete."""
+
+    deletes = DescribedField(_counts(*_OF_NAMESPACE, *_OF_CLUSTER), read_only=True)
+
+
+class NamespaceDeletionSerializer(NamespaceSerializer):
+    """A namespace, and the numbers of objects that its deletion would delete."""
+
+    deletes = DescribedField(_counts(*_OF_NAMESPACE), read_only=True)
 
 
 class PriorityClassSerializer(Manifest, _RecordedSerializer):
@@ -204,7 +232,7 @@ class PriorityClassSerializer(Manifest, _RecordedSerializer):
     required_in_bodies = ("cluster",)
     optional_in_answers = ("globalDefault", "preemptionPolicy", "description")
 
-    cluster = serializers.CharField(max_length=63, required=False)
+    cluster = serializers.CharField(max_length=63, required=False, help_text=_CLUSTER_HELP)
     metadata = WideMetadataSerializer()
     value = serializers.IntegerField()
     globalDefault = serializers.BooleanField(required=False)  # noqa: N815 - Kubernetes' own name

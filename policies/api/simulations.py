@@ -17,8 +17,25 @@ from engine.request import Operation
 from engine.wire import dumps
 from policies import simulation, snapshot
 from policies.api.access import ByRole
-from policies.api.bodies import BodyError, ManifestParser, answer_to, check_body
+from policies.api.bodies import (
+    BodyError,
+    ManifestParser,
+    answer_to,
+    check_body,
+    check_manifests,
+)
+from policies.api.components import ManifestField
 from policies.manifests.documents import Document
+from policies.openapi import (
+    OBJECT,
+    OUTCOMES,
+    TEXT_MAP,
+    Answered,
+    DescribedField,
+    FoundViolationSerializer,
+    PatchOperationSerializer,
+    PolicyNameSerializer,
+)
 from policies.rest import KnownParameters
 
 if TYPE_CHECKING:
@@ -41,7 +58,7 @@ class LargeSimulationError(APIException):
     default_detail = f"a simulation takes at most {LARGEST // 1024} KiB"
 
 
-class SimulationRequestSerializer(serializers.Serializer[Any]):
+class SimulationRequestSerializer(Answered, serializers.Serializer[Any]):
     """An object to decide about, and policies that are not saved."""
 
     cluster = serializers.CharField(max_length=63)
@@ -51,7 +68,7 @@ class SimulationRequestSerializer(serializers.Serializer[Any]):
         required=False, help_text="the state before an update"
     )
     policies = serializers.ListField(
-        child=serializers.DictField(),
+        child=ManifestField(),
         required=False,
         help_text="manifests that stand in for stored policies of the same kind and name",
     )
@@ -63,7 +80,7 @@ class CauseSerializer(serializers.Serializer[Any]):
     source = serializers.ChoiceField(  # type: ignore[assignment]  # a field, not the property
         ["policy", "portal", "api-server"]
     )
-    policy = serializers.DictField(child=serializers.CharField(), allow_null=True)
+    policy = PolicyNameSerializer(allow_null=True)
     rule = serializers.IntegerField(allow_null=True)
 
 
@@ -97,6 +114,37 @@ class CostSerializer(serializers.Serializer[Any]):
     lines = CostLineSerializer(many=True)
 
 
+class SimulatedStepSerializer(Answered, serializers.Serializer[Any]):
+    """One policy (and rule) that was evaluated, and the result; empty members are left out."""
+
+    optional_in_answers = ("policy", "rule", "detail", "numbers")
+
+    step = serializers.CharField()
+    outcome = serializers.ChoiceField(OUTCOMES)
+    policy = PolicyNameSerializer()
+    rule = serializers.IntegerField(help_text="its place in the policy")
+    detail = serializers.CharField()
+    numbers = DescribedField(TEXT_MAP)
+
+
+class SimulatedDecisionSerializer(serializers.Serializer[Any]):
+    """The decision itself, as `manage.py admit -o json` prints it."""
+
+    allowed = serializers.BooleanField()
+    code = serializers.IntegerField(help_text="HTTP status in the answer to the API server")
+    reason = serializers.CharField(allow_blank=True)
+    message = serializers.CharField(allow_blank=True)
+    violations = FoundViolationSerializer(many=True)
+    patch = PatchOperationSerializer(many=True)
+    object = DescribedField(OBJECT, allow_null=True, help_text="as it would be stored")
+    warnings = serializers.ListField(child=serializers.CharField())
+    used = DescribedField(
+        {"type": "object", "additionalProperties": TEXT_MAP},
+        help_text="what each quota would use afterwards",
+    )
+    trace = SimulatedStepSerializer(many=True)
+
+
 class SimulationSerializer(serializers.Serializer[Any]):
     """The verdict and its reasons."""
 
@@ -104,10 +152,9 @@ class SimulationSerializer(serializers.Serializer[Any]):
         help_text="by the portal, and by the API server's plugins where these enforce"
     )
     sentence = serializers.CharField()
-    decision = serializers.DictField(help_text="as `manage.py admit -o json` prints it")
-    refused_natively = serializers.ListField(
-        child=serializers.DictField(),
-        help_text="violations for which the API server's own plugins would refuse",
+    decision = SimulatedDecisionSerializer()
+    refused_natively = FoundViolationSerializer(
+        many=True, help_text="violations for which the API server's own plugins would refuse"
     )
     changes = ObjectChangeSerializer(many=True)
     costs = CostSerializer(many=True)
@@ -121,6 +168,12 @@ class SimulationView(KnownParameters, ByRole, APIView):
     """A token to read may send it."""
     parser_classes = [ManifestParser]
 
+    def problems_of(self, method: str, *, is_detail: bool) -> dict[int, str]:
+        """A large body is refused; nothing is stored, so nothing conflicts."""
+        problems = super().problems_of(method, is_detail=is_detail)
+        too_large = {413: LargeSimulationError.default_detail}
+        return {code: text for code, text in (problems | too_large).items() if code != 409}  # noqa: PLR2004  the status
+
     def handle_exception(self, exc: Exception) -> Response:
         """Answer unknown clusters and namespaces by their field."""
         return answer_to(exc) or super().handle_exception(exc)
@@ -133,6 +186,7 @@ class SimulationView(KnownParameters, ByRole, APIView):
         serializer = SimulationRequestSerializer(data=request.data)
         check_body(request.data, kind="", beside=serializer.fields)
         serializer.is_valid(raise_exception=True)
+        check_manifests(serializer.validated_data.get("policies", ()), path="policies")
         rendered = _render(self._simulate(serializer.validated_data))
         # Numbers of the object keep their text, which the framework's renderer does not know.
         return HttpResponse(dumps(rendered), content_type="application/json")

@@ -28,6 +28,7 @@ from policies.models import (
     WebhookCredential,
 )
 from policies.rest import CREATE_NAMESPACE, is_on
+from policies.validators import LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,9 +112,11 @@ class ClusterView(RecordedView):
 
     queryset = Cluster.objects.all()
     serializer_class = serializers.ClusterSerializer
+    preview_class = serializers.ClusterDeletionSerializer
     names: ClassVar = {"cluster": "name"}
     filterset_class = filters.ClusterFilter
     lookup_field = "name"
+    lookup_value_regex = LABEL
 
     def make(self, sent_body: dict[str, Any]) -> Any:
         """Start an empty cluster."""
@@ -125,9 +128,12 @@ class ClusterView(RecordedView):
         for name in ("name", "description", "external_id"):
             setattr(instance, name, sent_body.get(name, ""))
         instance.unconfirmed_limit = sent_body["unconfirmed_limit"]
-        return services.save_cluster(
+        saved = services.save_cluster(
             cluster=instance, expected_revision=expected, **self.written(sent_body)
         )
+        # The database counts it.
+        saved.instance.refresh_from_db(fields=["policy_revision"])
+        return saved
 
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
         """Add the confirmation of a deletion, and what an export contains."""
@@ -152,6 +158,7 @@ class NamespaceView(RecordedView):
 
     queryset = Namespace.objects.select_related("cluster")
     serializer_class = serializers.NamespaceSerializer
+    preview_class = serializers.NamespaceDeletionSerializer
     names: ClassVar = {**OF_CLUSTERS, "namespace": "name"}
     manifest_kind = "Namespace"
     filterset_class = filters.NamespaceFilter
@@ -223,6 +230,7 @@ class LimitedResourcesView(PolicyView):
     filterset_class = filters.ClusterFilter
     ordering_fields = ("name",)
     lookup_field = "name"
+    lookup_value_regex = LABEL
 
     def update(self, request: Request, **_names: Any) -> Response:
         """Set the whole list of one cluster."""

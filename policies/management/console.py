@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import getpass
+import re
 from argparse import RawDescriptionHelpFormatter
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib.auth import get_user_model
@@ -21,16 +23,33 @@ if TYPE_CHECKING:
 
 FINDINGS: Final = 1
 USAGE: Final = 2
+_OPTION: Final = re.compile(r"--[a-z][-a-z]*")
+_OF_EVERY_COMMAND: Final = ("--settings", "--pythonpath", "--traceback", "--force-color")
 _ACCOUNTS_COMPARED: Final = 1000
 
 
 class Console(BaseCommand):
-    """A command whose help keeps its line breaks."""
+    """A command whose help keeps its line breaks, and whose options are given in full."""
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """Keep the lines of the help."""
+        """Keep the lines of the help, and refuse a part of an option's name."""
         kwargs.setdefault("formatter_class", RawDescriptionHelpFormatter)
-        return super().create_parser(prog_name, subcommand, **kwargs)
+        kwargs.setdefault("allow_abbrev", False)
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        refuse, known = parser.error, partial(_known_options, parser)
+        parser.error = lambda message: refuse(message + _meant(message, known()))  # type: ignore[method-assign]  # Django makes the parser
+        return parser
+
+
+def _known_options(parser: CommandParser) -> list[str]:
+    return sorted({*_OPTION.findall(parser.format_help())} - {*_OF_EVERY_COMMAND})
+
+
+def _meant(message: str, known: list[str]) -> str:
+    """The end of an error about an unknown option: the nearest one."""
+    given = _OPTION.findall(message) if message.startswith("unrecognized") else []
+    near = [near for name in given for near in difflib.get_close_matches(name, known, n=1)]
+    return f"; did you mean {', '.join(near)}?" if near else ""
 
 
 def add_user(parser: ArgumentParser) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
-from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 from django.db.models import Max
 
@@ -16,9 +15,12 @@ from policies import snapshot
 from policies.lints import Lint, lint_namespace
 from policies.models import Cluster, PolicyRevision, PriorityClass, QuotaUsage, Recorded
 from policies.services.field_managers import Written, note_written, writer_of
+from policies.validators import PlacedError, as_validation_error
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from django.core.exceptions import ValidationError
 
     Key = tuple[str, str, str]
     """Kind, namespace and name of an object of one cluster."""
@@ -158,8 +160,15 @@ def check_identity(stored: Recorded | None, instance: Recorded) -> None:
         return
     stored_identity = (stored.owner.pk, stored.namespace_name, stored.name)
     if stored_identity != (instance.owner.pk, instance.namespace_name, instance.name):
-        message = "may not be changed after creation; make a new object and delete this one"
-        raise ValidationError({"name": ValidationError(message, code="immutable")})
+        path = "name" if isinstance(instance, Cluster) else "metadata.name"
+        raise immutable(path, column="name")
+
+
+def immutable(path: str, *, column: str = "") -> ValidationError:
+    """The error of a member that names the object or its place, and differs from what is stored."""
+    message = "may not be changed after creation; make a new object and delete this one"
+    error = PlacedError(message, code="immutable", path=path, place=("", None, column))
+    return as_validation_error([error])
 
 
 def next_number(instance: Recorded) -> int:

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 import django_filters
 
 from policies.filters import ClusterFilter
-from policies.selection import TRUE_OR_FALSE, CharInFilter, ChoiceInFilter, ContainsFilter
+from policies.selection import CharInFilter, ChoiceInFilter, ContainsFilter, TrueFalseFilter
 from sync.models import (
     ClusterAlert,
     SyncedObject,
@@ -97,9 +97,7 @@ class SyncOwnershipFilter(_PlaceFilter):
 class ClusterAlertFilter(_PlaceFilter):
     """Alerts by cluster, kind, severity, time, and whether they are open."""
 
-    open = django_filters.TypedChoiceFilter(
-        field_name="resolved", lookup_expr="isnull", label="Open", **TRUE_OR_FALSE
-    )
+    open = TrueFalseFilter(field_name="resolved", lookup_expr="isnull", label="Open")
 
     class Meta(_SyncListOptions):
         model = ClusterAlert
@@ -116,8 +114,8 @@ class ClusterAlertFilter(_PlaceFilter):
 class UsageComparisonFilter(_PlaceFilter):
     """Comparisons by quota, time, and whether both sides differ."""
 
-    differs = django_filters.TypedChoiceFilter(
-        field_name="since", lookup_expr="isnull", exclude=True, label="Differs", **TRUE_OR_FALSE
+    differs = TrueFalseFilter(
+        field_name="since", lookup_expr="isnull", exclude=True, label="Differs"
     )
 
     class Meta(_SyncListOptions):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -11,12 +12,14 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from admission.models import AuditEvent
+from admission.record.filters import AuditEventFilter
 from admission.record.search.facets import facets
 from admission.record.search.overview import overview
 from admission.record.search.saved_views import query_fields
 from admission.record.search.search import Search
 from policies import roles
 from policies.rest import BadParameterError, KnownParameters
+from policies.selection import UtcFilter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +79,7 @@ class DecisionCountsView(KnownParameters, APIView):
 
     def parameters_of(self, _action: str) -> Sequence[OpenApiParameter]:
         """The filters of the explorer."""
-        return tuple(OpenApiParameter(name, str) for name in query_fields())
+        return tuple(_parameter(name) for name in query_fields())
 
     @extend_schema(responses=DecisionCountsSerializer)
     def get(self, request: Request) -> Response:
@@ -97,6 +100,15 @@ class DecisionCountsView(KnownParameters, APIView):
             "spans_are_complete": found.is_tallied or sample.is_whole,
         }
         return Response(DecisionCountsSerializer(counts).data)
+
+
+def _parameter(name: str) -> OpenApiParameter:
+    """A filter of the explorer, with its words if it has only some."""
+    declared = AuditEventFilter.base_filters[name]
+    if isinstance(declared, UtcFilter):
+        return OpenApiParameter(name, datetime)
+    words = [word for word, _ in declared.extra.get("choices", ()) if word]
+    return OpenApiParameter(name, str, enum=words or None)
 
 
 def _checked_search(given: dict[str, str], events: AuditEventQuerySet) -> Search:

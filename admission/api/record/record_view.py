@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Final
 
 from django.core.exceptions import ValidationError
-from rest_framework import status
+from rest_framework import serializers, status
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.exceptions import APIException
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
@@ -84,8 +86,18 @@ class RecordView(PicksMembers, KnownParameters, ListModelMixin, RetrieveModelMix
         return Response(shown, code)
 
 
+_TYPES: Final[tuple[tuple[type[Any], type[Any], str], ...]] = (
+    (serializers.BooleanField, bool, "true or false"),
+    (serializers.CharField, str, "text"),
+)
+"""What the library would read from other types: 0 as false, and 5 as a text."""
+
+
 def require_known(body: Any, known_fields: Iterable[str]) -> None:
-    """Refuse a body that is no map or has unknown fields; raises ``UnfitBodyError``."""
+    """Refuse a body that is no map, or has unknown fields or wrong types.
+
+    Types are known if ``known_fields`` are those of a serializer. Raises ``UnfitBodyError``.
+    """
     if not isinstance(body, dict):
         raise UnfitBodyError({"": ("FieldValueTypeInvalid", "must be a map")})
     known = list(known_fields)
@@ -94,5 +106,14 @@ def require_known(body: Any, known_fields: Iterable[str]) -> None:
         for name in body
         if name not in known
     }
-    if unknown:
-        raise UnfitBodyError(unknown)
+    fields: Any = known_fields if isinstance(known_fields, Mapping) else {}
+    mistyped = {
+        name: ("FieldValueTypeInvalid", f"must be {words}")
+        for name, field in fields.items()
+        for kind, of_python, words in _TYPES
+        if isinstance(field, kind)
+        and not field.read_only
+        and not isinstance(body.get(name, of_python()), (of_python, NoneType))
+    }
+    if unknown or mistyped:
+        raise UnfitBodyError(unknown | mistyped)

@@ -57,6 +57,11 @@ class RetentionView(KnownParameters, APIView):
 
     permission_classes = [IsAuthenticated]
 
+    def problems_of(self, method: str, *, is_detail: bool) -> dict[int, str]:
+        """Only those who see the whole fleet may read it."""
+        problems = super().problems_of(method, is_detail=is_detail)
+        return {**problems, 403: "the caller has no role in the fleet"}
+
     @extend_schema(responses=RetentionSerializer)
     def get(self, request: Request) -> Response:
         """Answer with periods, preview and history; nothing is removed."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import gzip
 import sys
-from argparse import RawDescriptionHelpFormatter
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import DatabaseError
 
 from admission import offline
@@ -19,6 +18,7 @@ from engine.request import Operation, Phase
 from engine.request_json import complete_request
 from engine.wire import dumps
 from policies import snapshot
+from policies.management.console import Console
 from policies.manifests.documents import ManifestError
 from policies.manifests.policy_files import read_policy_files
 from policies.manifests.render import render_documents
@@ -26,8 +26,6 @@ from policies.manifests.sources import parse_documents, read_sources
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
-
-    from django.core.management.base import CommandParser
 
     from engine.decision import Decision
     from engine.policy import PolicySet
@@ -48,15 +46,10 @@ written or charged. Exit code 0: allowed; 1: denied; 2: something could not be r
 """
 
 
-class Command(BaseCommand):
+class Command(Console):
     """``manage.py admit``."""
 
     help = _HELP
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """Keep the lines of the help as they are."""
-        kwargs.setdefault("formatter_class", RawDescriptionHelpFormatter)
-        return super().create_parser(prog_name, subcommand, **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

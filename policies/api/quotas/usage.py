@@ -37,7 +37,9 @@ ATTENTION: Final = OpenApiParameter(
     "attention", bool, description="only quotas near their limit, at or over it; the worst first"
 )
 DAYS: Final = OpenApiParameter(
-    "days", int, description=f"how far back, at most {MOST_DAYS} days, as points are kept"
+    "days",
+    {"type": "integer", "minimum": 0, "maximum": MOST_DAYS, "default": MOST_DAYS},
+    description=f"how far back, at most {MOST_DAYS} days, as points are kept",
 )
 
 
@@ -91,7 +93,7 @@ class QuotaUsageListView(KnownParameters, APIView):
 
     def parameters_of(self, _action: str) -> Sequence[OpenApiParameter]:
         """Place, need, and the page."""
-        page = (OpenApiParameter("limit", int), OpenApiParameter("offset", int))
+        page = ApiPagination.parameters()
         return (CLUSTER, NAMESPACE, ATTENTION, *page)
 
     @extend_schema(responses=QuotaLevelSerializer(many=True))

@@ -149,12 +149,10 @@ def test_the_api_pages_through_all_days_and_back(admin_client: Client, spread: l
 
 @pytest.mark.parametrize("cursor", ["x", "<", "<0", ">iiiiiiiiiiiiiiii", "0" * 16])
 def test_the_api_refuses_an_invented_cursor(admin_client: Client, cursor: str) -> None:
-    assert admin_client.get(LIST, {"cursor": cursor}).status_code == 404
+    assert admin_client.get(LIST, {"cursor": cursor}).status_code == 400
 
 
-@pytest.mark.parametrize(
-    ("limit", "size"), [("2", 2), ("0", 24), ("-1", 24), ("x", 24), ("999", 24)]
-)
+@pytest.mark.parametrize(("limit", "size"), [("2", 2), ("500", 24)])
 def test_the_api_takes_a_limit(
     admin_client: Client, spread: list[str], limit: str, size: int
 ) -> None:

@@ -92,6 +92,14 @@ def test_limited_resources_refuse_what_they_do_not_know() -> None:
     assert list(errors) == ["limitedResources[0].matchContain"]
 
 
+@pytest.mark.parametrize("text", ["po\0ds", "\ud800"])
+def test_limited_resources_have_texts_that_databases_store(text: str) -> None:
+    factories.cluster()
+    body = {"limitedResources": [{"resource": text}]}
+    errors = send("put", "limitedresources/prod/", body, code=400)["errors"]
+    assert "limitedResources[0].resource" in errors
+
+
 def test_null_among_the_values_of_a_scope_is_an_empty_text() -> None:
     factories.cluster()
     scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["high", None]}
@@ -114,6 +122,19 @@ def test_a_body_of_another_kind_is_refused(name: str, said: Any) -> None:
 @pytest.mark.parametrize("body", [[], "text", 5, [{"metadata": {}}]])
 def test_a_body_that_is_no_map_is_refused(body: Any) -> None:
     assert "" in send("post", "resourcequotas/", body, code=422)["errors"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"name": 5}, "name"),
+        ({"name": "c", "external_id": 0}, "external_id"),
+        ({"name": "c", "unconfirmed_limit": "5"}, "unconfirmed_limit"),
+        ({"name": "c", "description": True}, "description"),
+    ],
+)
+def test_nothing_is_taken_for_another_type(body: dict[str, Any], field: str) -> None:
+    assert list(send("post", "clusters/", body, code=422)["errors"]) == [field]
 
 
 @pytest.mark.parametrize("spec", [{"hard": []}, {"hard": {"pods": []}}, {"scopes": "x"}])
@@ -250,6 +271,7 @@ def test_a_dry_run_counts_what_goes_with_a_cluster() -> None:
 def test_any_deletion_can_name_the_revision_that_was_looked_at() -> None:
     made = send("post", "resourcequotas/", pods(), code=201)
     place = f"resourcequotas/{made['id']}/"
+    send("delete", f"{place}?dryRun=All", code=412, **{"If-Match": '"2"'})
     send("delete", place, code=412, **{"If-Match": '"2"'})
     send("delete", place, code=204, **{"If-Match": '"1"'})
 

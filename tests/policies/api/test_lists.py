@@ -254,7 +254,7 @@ def test_the_id_is_the_last_key_of_every_order(reader: Client, address: str) -> 
 
 
 @pytest.mark.parametrize("address", [*LISTS, *OF_PEOPLE])
-@pytest.mark.parametrize("keys", ["size", "", "pk", "--name", "name,", "cluster__name"])
+@pytest.mark.parametrize("keys", ["size", "pk", "--name", "name,", "cluster__name"])
 def test_an_unknown_order_is_refused_with_the_known_ones(
     reader: Client, address: str, keys: str
 ) -> None:
@@ -284,7 +284,6 @@ def test_a_field_is_sorted_by_once(reader: Client) -> None:
         ("app in (web,api),tier", ["web"]),
         ("!app", ["api"]),
         ("app", ["web-2", "web"]),
-        ("", ["web-2", "web", "api"]),
     ],
 )
 def test_labels_select(reader: Client, selector: str, found: list[str]) -> None:
@@ -311,7 +310,7 @@ def test_selected_rows_stay_within_roles(client: Client) -> None:
 
 @pytest.mark.parametrize("address", LABELLED)
 @pytest.mark.parametrize(
-    "selector", ["=", "a in", "a in (b", "a>x", "a,,b", "-a", "a=b c", "a=" + "x" * 64, "\0"]
+    "selector", ["=", "a in", "a in (b", "a>x", "a,,b", "-a", "a=b c", "a=" + "x" * 64]
 )
 def test_a_faulty_selector_is_refused_in_the_engines_words(
     reader: Client, address: str, selector: str
@@ -366,7 +365,7 @@ def test_every_member_of_an_answer_can_be_named(reader: Client, address: str) ->
             'unknown field "metadata.lables"; did you mean metadata.labels? known: metadata.an',
         ),
         ("clusters", "fields=name.first", "unknown_field", 'unknown field "name.first"; '),
-        ("clusters", "fields=", "unknown_field", 'unknown field ""; '),
+        ("clusters", "fields=", "empty_value", "must not be empty"),
         ("clusters", "fields=name,", "unknown_field", 'unknown field ""; '),
         ("clusters", "fields=reason", "unknown_field", 'unknown field "reason"; '),
         ("credentials", "fields=digest", "unknown_field", 'unknown field "digest"; '),

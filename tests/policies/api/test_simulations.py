@@ -152,3 +152,27 @@ def test_export_has_what_the_reader_sees(reader: APIClient) -> None:
     assert (answer.status_code, b"kind: " in answer.content) == (200, False)
     for wrong in ("kind=Pod", "namespace=none", "nmespace=team"):
         assert reader.get(f"{address}?{wrong}").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("policy", "field"),
+    [
+        ({"kind": "LimitRnge"}, "policies[0].kind"),
+        ({"kind": "LimitRange", "metadata": {"name": "a"}, "spce": {}}, "policies[0].spce"),
+        ({"kind": "LimitRange", "metadata": {"lables": {}}}, "policies[0].metadata.lables"),
+        ({"kind": "LimitRange", "apiVersion": "v2"}, "policies[0].apiVersion"),
+        ({"kind": "LimitRange", "spec": {"limits": []}}, "policies[0].metadata.name"),
+        (
+            {
+                "kind": "ResourceQuota",
+                "metadata": {"name": "a"},
+                "spec": {"hard": {"pods": "-1"}},
+            },
+            "policies[0].spec.hard[pods]",
+        ),
+    ],
+)
+def test_unsaved_policies_are_checked_like_bodies(
+    reader: APIClient, policy: dict[str, Any], field: str
+) -> None:
+    assert field in sent(reader, code=422, policies=[policy])["errors"]

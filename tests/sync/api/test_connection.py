@@ -120,7 +120,7 @@ def test_a_refused_kubeconfig_is_named_as_on_the_page(
         ({}, 400, "kubeconfig"),
         ({"kubeconfig": "a: b", "contxt": "x"}, 422, "contxt"),
         ({"kubeconfig": "a: b", "authority": "nobody"}, 400, "authority"),
-        ({"kubeconfig": {"a": "b"}}, 400, "kubeconfig"),
+        ({"kubeconfig": {"a": "b"}}, 422, "kubeconfig"),
     ],
 )
 def test_a_wrong_body_is_refused_by_field(sent: dict[str, Any], code: int, field: str) -> None:

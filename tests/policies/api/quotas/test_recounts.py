@@ -84,7 +84,7 @@ def test_a_scoped_token_recounts_in_its_scope_only() -> None:
         ({"cluster": "nowhere"}, 400, "cluster"),
         ({"cluster": "prod", "namespace": "tem"}, 422, "namespace"),
         ({"cluster": "prod", "repare": True}, 422, "repare"),
-        ({"cluster": "prod", "repair": "perhaps"}, 400, "repair"),
+        ({"cluster": "prod", "repair": "perhaps"}, 422, "repair"),
     ],
 )
 def test_what_is_wrong_is_said_at_its_field(body: Any, status: int, field: str) -> None:
