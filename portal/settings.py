@@ -322,7 +322,7 @@ SPECTACULAR_SETTINGS = {
         "WebhookStateEnum": "sync.inventory.cluster_states.WEBHOOK_STATES",
         "SyncRunStateEnum": "sync.models.SyncRun.State",
         "SyncRunModeEnum": "sync.models.SyncRun.Mode",
-        "OutcomeEnum": "policies.openapi.OUTCOMES",
+        "StepOutcomeEnum": "policies.openapi.OUTCOMES",
         "SyncedObjectStateEnum": "sync.models.SyncedObject.State",
     },
 }

@@ -42,7 +42,7 @@ class DecisionJson(TypedDict):
     namespace: str
     object_uid: str
     observed: list[ViolationJson]
-    operation: str
+    operation: Any
     patch: list[PatchOperationJson]
     phase: str
     policies: list[PolicyRefJson]
@@ -82,7 +82,7 @@ class DecisionSummaryJson(TypedDict):
     message: str
     name: str
     namespace: str
-    operation: str
+    operation: Any
     phase: str
     reason: str
     sub_resource: str
@@ -94,7 +94,7 @@ class EffectivePoliciesJson(TypedDict):
     """All policies of a namespace: ranges, then metadata policies, then quotas."""
 
     authority: str
-    limitedResources: list[dict[str, Any]]
+    limitedResources: list[LimitedResourceJson]
     policies: list[EffectivePolicyJson]
 
 
@@ -102,7 +102,7 @@ class EffectivePolicyJson(TypedDict):
     """One policy in effect."""
 
     enforcement: str
-    manifest: dict[str, Any]
+    manifest: Any
     used: NotRequired[dict[str, str]]
 
 
@@ -118,6 +118,66 @@ class ExplanationJson(TypedDict):
     today: TodayJson | None
 
 
+class FoundViolationJson(TypedDict):
+    """A rule that an object breaks, as it was just found."""
+
+    field: str
+    message: str
+    policy: PolicyNameJson | None
+    reason: str
+    rule: int | None
+
+
+class LabelSelectorJson(TypedDict):
+    """Holds if all labels and expressions match; an empty one matches everything."""
+
+    matchExpressions: NotRequired[list[LabelSelectorExpressionJson] | None]
+    matchLabels: NotRequired[dict[str, str | None] | None]
+
+
+class LabelSelectorExpressionJson(TypedDict):
+    """A test of one label or annotation."""
+
+    key: str
+    operator: str
+    values: NotRequired[list[str | None] | None]
+
+
+class LimitRangeItemJson(TypedDict):
+    """The amounts of one type of objects."""
+
+    default: NotRequired[dict[str, str | None]]
+    defaultRequest: NotRequired[dict[str, str | None]]
+    max: NotRequired[dict[str, str | None]]
+    maxLimitRequestRatio: NotRequired[dict[str, str | None]]
+    min: NotRequired[dict[str, str | None]]
+    type: Any
+
+
+class LimitRangeManifestJson(TypedDict):
+    """A LimitRange as Kubernetes writes it."""
+
+    apiVersion: str
+    kind: str
+    metadata: dict[str, Any]
+    spec: LimitRangeSpecJson
+
+
+class LimitRangeSpecJson(TypedDict):
+    """Minimum, maximum and default amounts."""
+
+    limits: list[LimitRangeItemJson]
+
+
+class LimitedResourceJson(TypedDict):
+    """A resource that may be used only where a quota covers it."""
+
+    apiGroup: NotRequired[str]
+    matchContains: NotRequired[list[str | None]]
+    matchScopes: NotRequired[list[ScopeExpressionJson]]
+    resource: str
+
+
 class ManagedFieldJson(TypedDict):
     """A field that somebody manages."""
 
@@ -127,6 +187,30 @@ class ManagedFieldJson(TypedDict):
     removed: bool
     revision: int
     time: str
+
+
+class MetadataPolicyManifestJson(TypedDict):
+    """A MetadataPolicy as Kubernetes writes it."""
+
+    apiVersion: str
+    kind: str
+    metadata: dict[str, Any]
+    spec: MetadataPolicySpecJson
+
+
+class MetadataPolicyRuleJson(TypedDict):
+    """What is done to objects for which the predicate holds."""
+
+    policyAction: PolicyActionJson
+    policyPredicate: PolicyPredicateJson
+
+
+class MetadataPolicySpecJson(TypedDict):
+    """Rules over labels and annotations."""
+
+    ratchet: NotRequired[bool]
+    rules: list[MetadataPolicyRuleJson]
+    strict: NotRequired[bool]
 
 
 class ObjectManagersJson(TypedDict):
@@ -189,6 +273,28 @@ class PlannedObjectJson(TypedDict):
     revision: int
 
 
+class PolicyActionJson(TypedDict):
+    """Refuses an object, or sets labels and annotations of it."""
+
+    reject: bool
+    updatedAnnotations: NotRequired[dict[str, str | None]]
+    updatedLabels: NotRequired[dict[str, str | None]]
+
+
+class PolicyNameJson(TypedDict):
+    """The kind and name of a policy."""
+
+    kind: str
+    name: str
+
+
+class PolicyPredicateJson(TypedDict):
+    """Both selectors must hold; an absent one always holds."""
+
+    annotationSelector: NotRequired[LabelSelectorJson]
+    labelSelector: NotRequired[LabelSelectorJson]
+
+
 class PolicyRefJson(TypedDict):
     """A policy at one revision."""
 
@@ -196,6 +302,23 @@ class PolicyRefJson(TypedDict):
     name: str
     namespace: str
     revision: int
+
+
+class ResourceQuotaManifestJson(TypedDict):
+    """A ResourceQuota as Kubernetes writes it."""
+
+    apiVersion: str
+    kind: str
+    metadata: dict[str, Any]
+    spec: ResourceQuotaSpecJson
+
+
+class ResourceQuotaSpecJson(TypedDict):
+    """The most that the selected objects of a namespace may use together."""
+
+    hard: NotRequired[dict[str, str | None]]
+    scopeSelector: NotRequired[ScopeSelectorJson]
+    scopes: NotRequired[list[str]]
 
 
 class RevisionJson(TypedDict):
@@ -217,6 +340,20 @@ class RevisionJson(TypedDict):
     reason: str
     uid: str
     user: str
+
+
+class ScopeExpressionJson(TypedDict):
+    """A scope of objects, with values where the operator takes some."""
+
+    operator: str
+    scopeName: str
+    values: NotRequired[list[str | None]]
+
+
+class ScopeSelectorJson(TypedDict):
+    """Selects the objects for which all expressions hold."""
+
+    matchExpressions: NotRequired[list[ScopeExpressionJson]]
 
 
 class SetPlanJson(TypedDict):
@@ -260,7 +397,7 @@ class TodayJson(TypedDict):
     allowed: bool
     differs: bool
     message: str
-    violations: list[Any]
+    violations: list[FoundViolationJson]
 
 
 class ViolationJson(TypedDict):

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.servers
 HERE: Final = Path(__file__).parent
 WHOLE: Final = bool(os.environ.get("WHOLE"))
-EXAMPLES: Final = int(os.environ.get("EXAMPLES", "400")) // 4 if WHOLE else 2
-SHARE: Final = 20
+EXAMPLES: Final = int(os.environ.get("EXAMPLES", "400")) // 4 if WHOLE else 1
+SHARE: Final = 60
 LONGEST: Final = 3600  # seconds
 
 

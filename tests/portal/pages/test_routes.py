@@ -43,7 +43,7 @@ def _patterns(found: list[Any], before: str = "") -> Iterator[str]:
 
 
 def _filled(route: str) -> str:
-    route = re.sub(r"\(\?P<(\w+)>(?:\[[^]]*\]|[^)])*\)|<(?:\w+:)?(\w+)>", _value, route)
+    route = re.sub(r"\(\?P<(\w+)>(?:\[[^]]*\]|\([^)]*\)|[^)])*\)|<(?:\w+:)?(\w+)>", _value, route)
     return "/" + re.sub(r"\\(.)", r"\1", route)
 
 
