@@ -11,6 +11,15 @@ import django_filters
 from django.db import models
 
 from engine.policy import Enforcement
+from policies.lists.selection import (
+    LARGEST,
+    CharInFilter,
+    ChoiceInFilter,
+    ContainsFilter,
+    IsoUtcFilter,
+    TrueFalseFilter,
+    WholeNumberFilter,
+)
 from policies.models import (
     ApiToken,
     Charge,
@@ -27,15 +36,6 @@ from policies.models import (
     WebhookCredential,
 )
 from policies.rest import MOMENTS
-from policies.selection import (
-    LARGEST,
-    CharInFilter,
-    ChoiceInFilter,
-    ContainsFilter,
-    IsoUtcFilter,
-    TrueFalseFilter,
-    WholeNumberFilter,
-)
 
 _TEXT: Final = ["exact", "in"]
 _NUMBER: Final = ["gte", "lte"]

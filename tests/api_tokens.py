@@ -19,9 +19,10 @@ def secret_of(owner: User, access: str = "write", *, cluster: str = "", namespac
     return str(ApiToken.objects.create(user=owner, **names)[1])
 
 
-def call(secret: str, method: str, path: str, body: Any = None) -> Any:
+def call(secret: str, method: str, path: str, body: Any = None, *, if_match: str = "") -> Any:
     """Send a request with the token; paths without a slash are below ``/api/v1/``."""
     address = path if path.startswith("/") else f"/api/v1/{path}"
     data = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
     headers = {"authorization": f"Token {secret}"}
+    headers |= {"if-match": if_match} if if_match else {}
     return getattr(Client(), method)(address, headers=headers, **data)

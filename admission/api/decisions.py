@@ -26,7 +26,8 @@ from admission.record.filters import DecisionFilter
 from engine.policy import Authority
 from engine.request import Operation, Phase
 from policies import roles
-from policies.members import PicksMembers
+from policies.lists.members import PicksMembers
+from policies.lists.selection import MOST_ON_A_PAGE, FilterBackend, page_number
 from policies.openapi import (
     OBJECT,
     TEXTS,
@@ -35,7 +36,6 @@ from policies.openapi import (
     PatchOperationSerializer,
 )
 from policies.rest import BadParameterError, KnownParameters
-from policies.selection import MOST_ON_A_PAGE, FilterBackend, page_number
 from policies.tokens.authentication import ScopedTokenAuthentication
 
 if TYPE_CHECKING:

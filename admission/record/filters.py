@@ -12,14 +12,14 @@ from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
 from admission.models import AnswerKind, AuditEvent, AuditEventQuerySet, AuditHold, SavedView
-from policies.rest import MOMENTS
-from policies.selection import (
+from policies.lists.selection import (
     CharInFilter,
     ChoiceInFilter,
     ContainsFilter,
     TrueFalseFilter,
     UtcFilter,
 )
+from policies.rest import MOMENTS
 
 if TYPE_CHECKING:
     from typing import Any

@@ -11,11 +11,11 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 
 from policies import roles
 from policies.filters import RoleChangeFilter
-from policies.members import PicksMembers
+from policies.lists.members import PicksMembers
+from policies.lists.selection import ApiPagination, FilterBackend, StableOrdering
 from policies.models import Cluster, Namespace, RoleChange
 from policies.openapi import Answered
 from policies.rest import KnownParameters
-from policies.selection import ApiPagination, FilterBackend, StableOrdering
 from policies.services import unknown_namespace
 
 if TYPE_CHECKING:

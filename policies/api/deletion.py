@@ -8,8 +8,8 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import APIException
 
 from policies import services
-from policies.api.preconditions import HEADER
 from policies.models import Cluster, Namespace
+from policies.preconditions import HEADER
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

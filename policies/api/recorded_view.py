@@ -13,8 +13,8 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from engine.wire import loads
-from policies import services
-from policies.api import deletion, managers, preconditions
+from policies import preconditions, services
+from policies.api import deletion, managers
 from policies.api.access import ByRole, WritesByRole
 from policies.api.bodies import (
     ManifestParser,
@@ -23,14 +23,14 @@ from policies.api.bodies import (
     check_body,
     merge_patch,
 )
-from policies.members import PicksMembers
-from policies.rest import DRY_RUN, NUMBER, KnownParameters
-from policies.selection import (
+from policies.lists.members import PicksMembers
+from policies.lists.selection import (
     ApiPagination,
     FilterBackend,
     LabelSelectorFilter,
     StableOrdering,
 )
+from policies.rest import DRY_RUN, NUMBER, KnownParameters
 from policies.tokens.authentication import ScopedTokenAuthentication
 
 if TYPE_CHECKING:

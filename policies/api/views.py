@@ -10,8 +10,8 @@ from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
-from policies import filters, roles, services, snapshot
-from policies.api import deletion, effective, export, preconditions, serializers
+from policies import filters, preconditions, roles, services, snapshot
+from policies.api import deletion, effective, export, serializers
 from policies.api.access import OF_CLUSTERS, OF_NAMESPACES
 from policies.api.bodies import check_body
 from policies.api.recorded_view import PolicyView, RecordedView

@@ -8,8 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 
 from engine.policy import Authority
-from policies import services
-from policies.api import preconditions
+from policies import preconditions, services
 from policies.models import LimitRange, ResourceQuota
 from policies.openapi import Answered, DescribedField
 from sync.api.cluster_part import ClusterPartView

@@ -14,8 +14,8 @@ from rest_framework import serializers, status
 from rest_framework.response import Response
 
 from engine.policy import Authority
-from policies import roles
-from policies.api import deletion, preconditions
+from policies import preconditions, roles
+from policies.api import deletion
 from policies.models import Cluster
 from policies.openapi import TEXTS, Answered, DescribedField
 from policies.problem_details import CONTENT_TYPE, ProblemSerializer

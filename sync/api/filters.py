@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 import django_filters
 
 from policies.filters import ClusterFilter
-from policies.selection import CharInFilter, ChoiceInFilter, ContainsFilter, TrueFalseFilter
+from policies.lists.selection import CharInFilter, ChoiceInFilter, ContainsFilter, TrueFalseFilter
 from sync.models import (
     ClusterAlert,
     SyncedObject,

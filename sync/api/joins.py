@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from rest_framework.exceptions import APIException
 
 from engine.policy import Authority
-from policies.api import preconditions
+from policies import preconditions
 from sync.connect import join as joins
 from sync.connect.join import NotUsableError
 from sync.connect.kubeconfig import KubeconfigError

@@ -9,8 +9,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
 
-from policies import services
-from policies.api import preconditions
+from policies import preconditions, services
 from policies.api.access import OF_CLUSTERS
 from policies.openapi import OBJECT, Answered, DescribedField
 from policies.problem_details import CONTENT_TYPE, ProblemSerializer

@@ -43,7 +43,13 @@ def nodes(paths: list[Path]) -> Iterator[tuple[Path, ast.AST]]:
 
 
 def test_modules_are_short() -> None:
-    lengths = {place(path): len(path.read_text("utf-8").splitlines()) for path in MODULES}
+    texts = {place(path): path.read_text("utf-8") for path in MODULES}
+    # Nobody reads or edits what is written from the API's schema.
+    lengths = {
+        name: len(text.splitlines())
+        for name, text in texts.items()
+        if "Written by ``make client``" not in text[:200]
+    }
     assert len(lengths) > 300
     assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
 

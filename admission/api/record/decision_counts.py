@@ -18,8 +18,8 @@ from admission.record.search.overview import overview
 from admission.record.search.saved_views import query_fields
 from admission.record.search.search import Search
 from policies import roles
+from policies.lists.selection import UtcFilter
 from policies.rest import BadParameterError, KnownParameters
-from policies.selection import UtcFilter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

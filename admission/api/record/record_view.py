@@ -15,10 +15,11 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from policies.members import PicksMembers
+from policies import preconditions
+from policies.lists.members import PicksMembers
+from policies.lists.selection import ApiPagination, FilterBackend, StableOrdering
 from policies.problem_details import problem_of_errors, respond
 from policies.rest import DRY_RUN, KnownParameters, known_names
-from policies.selection import ApiPagination, FilterBackend, StableOrdering
 from policies.tokens.authentication import ScopedTokenAuthentication
 from policies.validators import errors_by_path
 
@@ -68,7 +69,10 @@ class RecordView(PicksMembers, KnownParameters, ListModelMixin, RetrieveModelMix
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
         """Every write accepts ``dryRun``."""
         read_parameters = super().parameters_of(action)
-        return read_parameters if action in ("", "list", "retrieve") else (DRY_RUN,)
+        if action in ("", "list", "retrieve"):
+            return read_parameters
+        is_change = action in ("update", "partial_update", "destroy")
+        return (DRY_RUN, preconditions.IF_MATCH) if is_change else (DRY_RUN,)
 
     def sent(self, request: Request, *, partial: bool = False) -> dict[str, Any]:
         """The checked body."""
@@ -83,7 +87,18 @@ class RecordView(PicksMembers, KnownParameters, ListModelMixin, RetrieveModelMix
         shown = dict(self.get_serializer(instance).data)
         if self.is_dry_run and self.action == "create":
             shown["id"] = None
-        return Response(shown, code)
+        headers = None if self.is_dry_run else {"ETag": self.etag_of(instance)}
+        return Response(shown, code, headers=headers)
+
+    def retrieve(self, request: Request, *_args: Any, **_names: Any) -> Response:
+        """Answer with one object and its ETag."""
+        del request
+        return self.show(self.get_object())
+
+    def etag_of(self, instance: Any) -> str:
+        """A digest of what is answered: these objects have no revision."""
+        serializer_class, context = self.get_serializer_class(), self.get_serializer_context()
+        return preconditions.etag_of_content(serializer_class(instance, context=context).data)
 
 
 _TYPES: Final[tuple[tuple[type[Any], type[Any], str], ...]] = (

@@ -23,7 +23,7 @@ from admission.record.search.saved_views import (
     query_fields,
     usable_views,
 )
-from policies import roles
+from policies import preconditions, roles
 from policies.openapi import Answered
 from policies.rest import known_names
 
@@ -90,28 +90,34 @@ class SavedViewView(RecordView):
 
     def update(self, request: Request, **_names: Any) -> Response:
         """Replace name, query and sharing."""
-        view, sent_body = self._own_view(), self.sent(request)
-        view.query, view.is_shared = "", False
-        return self._keep(view, sent_body)
+        with self.write():
+            view, sent_body = self._own_view(), self.sent(request)
+            view.query, view.is_shared = "", False
+            return self._keep(view, sent_body)
 
     def partial_update(self, request: Request, **_names: Any) -> Response:
         """Rename it, or change its query or sharing."""
-        return self._keep(self._own_view(), self.sent(request, partial=True))
+        with self.write():
+            return self._keep(self._own_view(), self.sent(request, partial=True))
 
     @extend_schema(request=None, responses={200: SavedViewSerializer, 204: None})
     def destroy(self, _request: Request, **_names: Any) -> Response:
         """Delete it; ``?dryRun=All`` shows it."""
-        view = self._own_view()
-        if self.is_dry_run:
-            return self.show(view)
-        view.delete()
-        return Response(status=status.HTTP_204_NO_CONTENT)
+        with self.write():
+            view = self._own_view()
+            if self.is_dry_run:
+                return self.show(view)
+            view.delete()
+            return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _own_view(self) -> SavedView:
+        """One of the caller's own, locked, at the version that ``If-Match`` names."""
         view: SavedView = self.get_object()
         if view.owner_id != self.request.user.pk:
             raise PermissionDenied
-        return view
+        fresh = SavedView.objects.select_for_update().get(pk=view.pk)
+        preconditions.require_match(self.request, self.etag_of(fresh))
+        return fresh
 
     def _keep(self, view: SavedView, sent_body: dict[str, Any], code: int = 200) -> Response:
         for name, value in sent_body.items():

@@ -12,7 +12,7 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, IsAuthenticated
 from rest_framework.response import Response
 
-from policies import roles, services
+from policies import preconditions, roles, services
 from policies.api.accounts.tokens import TokensOfAccountView
 from policies.api.bodies import check_body
 from policies.api.recorded_view import PolicyView
@@ -22,6 +22,8 @@ from policies.openapi import Answered
 from policies.services.service_accounts import LONGEST_NAME
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from django.db.models import QuerySet
     from rest_framework.request import Request
 
@@ -82,11 +84,12 @@ class ServiceAccountView(PolicyView):
     @extend_schema(request=ServiceAccountChangeSerializer, responses=ServiceAccountSerializer)
     def partial_update(self, request: Request, **_names: Any) -> Response:
         """Change the description."""
-        account = self.get_object()
         change = ServiceAccountChangeSerializer(data=request.data)
         check_body(request.data, kind="", beside=change.fields)
         change.is_valid(raise_exception=True)
         with self.write():
+            account = self.get_object()
+            preconditions.require_match(request, self.etag_of(account))
             services.describe_service_account(account=account, **change.validated_data)
             return self.show(account)
 
@@ -94,6 +97,7 @@ class ServiceAccountView(PolicyView):
     def destroy(self, request: Request, **_names: Any) -> Response:
         """End an account for good; ``?dryRun=All`` shows it."""
         account = self.get_object()
+        preconditions.require_match(request, self.etag_of(account))
         if self.is_dry_run:
             return self.show(account)
         services.end_service_account(account=account, author=request.user)
@@ -102,7 +106,18 @@ class ServiceAccountView(PolicyView):
     def show(self, instance: Any, code: int = status.HTTP_200_OK, **context: Any) -> Response:
         """Answer with one account, which has no number."""
         del context
-        return Response(self.get_serializer(instance).data, code)
+        headers = None if self.is_dry_run else {"ETag": self.etag_of(instance)}
+        return Response(self.get_serializer(instance).data, code, headers=headers)
+
+    def etag_of(self, instance: Any) -> str:
+        """A digest of name and description: an account has no revision."""
+        return preconditions.etag_of_content([instance.name, instance.description])
+
+    def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
+        """Add ``If-Match`` of changes."""
+        parameters = super().parameters_of(action)
+        is_change = action in ("partial_update", "destroy")
+        return (*parameters, preconditions.IF_MATCH) if is_change else parameters
 
 
 ACCOUNT = OpenApiParameter("account", OpenApiTypes.STR, OpenApiParameter.PATH)

@@ -16,9 +16,9 @@ from rest_framework.views import APIView
 from policies import ledger, roles, snapshot
 from policies.api.access import OF_NAMESPACES
 from policies.ledger.usage import KEPT, Level, levels_of
+from policies.lists.selection import ApiPagination
 from policies.models import ResourceQuota
 from policies.rest import BadParameterError, KnownParameters, is_on
-from policies.selection import ApiPagination
 from policies.snapshot.quota_levels import visible_quotas
 
 if TYPE_CHECKING:

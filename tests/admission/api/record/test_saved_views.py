@@ -123,3 +123,17 @@ def test_a_scoped_token_keeps_to_its_places() -> None:
     assert call(secret, "post", "savedviews/", body).status_code == 403
     assert call(secret, "post", "savedviews/", {**body, "query": "cluster=prod"}).status_code == 201
     assert call(secret_of(ada, "read"), "post", "savedviews/", VIEW).status_code == 403
+
+
+def test_a_change_names_the_version_that_was_read(settings: Any) -> None:
+    secret = secret_of(people.person())
+    made = call(secret, "post", "savedviews/", VIEW)
+    address, etag = f"savedviews/{made.json()['id']}/", made["ETag"]
+    assert call(secret, "get", address)["ETag"] == etag
+    renamed = call(secret, "patch", address, {"name": "b"}, if_match=etag)
+    assert (renamed.status_code, renamed["ETag"] == etag) == (200, False)
+    for method, body in (("patch", {"name": "c"}), ("put", VIEW), ("delete", None)):
+        assert call(secret, method, address, body, if_match=etag).status_code == 412
+    settings.GATEHOUSE_API_REQUIRE_IF_MATCH = True
+    assert call(secret, "delete", address).status_code == 428
+    assert call(secret, "delete", address, if_match=renamed["ETag"]).status_code == 204

@@ -133,3 +133,18 @@ def test_an_account_signs_in_nowhere(client: Client, password: str) -> None:
     answer = client.post("/api/v1/token/", given, content_type="application/json")
     assert answer.status_code == 400
     assert authenticate(RequestFactory().get("/"), **given) is None
+
+
+def test_a_change_of_an_account_names_the_version_that_was_read() -> None:
+    admin = secret_of(people.person("root", "admin"))
+    made = call(admin, "post", "serviceaccounts/", {"name": "ci"})
+    read = call(admin, "get", "serviceaccounts/ci/")
+    assert made["ETag"] == read["ETag"]
+    changed = call(
+        admin, "patch", "serviceaccounts/ci/", {"description": "x"}, if_match=read["ETag"]
+    )
+    assert changed.status_code == 200
+    stale = read["ETag"]
+    for method, body in (("patch", {"description": "y"}), ("delete", None)):
+        assert call(admin, method, "serviceaccounts/ci/", body, if_match=stale).status_code == 412
+    assert call(admin, "delete", "serviceaccounts/ci/", if_match=changed["ETag"]).status_code == 204

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.members import picked
+from policies.lists.members import picked
 
 QUOTA: dict[str, Any] = {
     "id": 1,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from engine.selector import Requirement, Selector, SelectorOperator, parse_selector
+from policies.lists.selection import MOST_CONDITIONS, with_labels
 from policies.models import Namespace
-from policies.selection import MOST_CONDITIONS, with_labels
 from tests import factories
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""What REST lists of all apps select: filters, order, labels, pages, members. No view, no model."""
