@@ -80,6 +80,7 @@ def served(tls: ssl.SSLContext | None = None) -> Iterator[FakePortal]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # the second piece of an answer would wait 40 ms
 
         def answer(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
