@@ -76,7 +76,7 @@ def apply(documents: list[Manifest], **more: Any) -> None:
         "/api/v1/apply/", json.dumps(body), content_type="application/json", secure=True
     )
     plan = json.loads(answer.content)
-    is_done = answer.status_code == 200 and (plan["applied"] or more.get("dryRun"))  # noqa: PLR2004
+    is_done = answer.status_code == 200 and (plan["applied"] or more.get("dryRun"))  # noqa: PLR2004 - HTTP
     if not is_done:
         raise RuntimeError(answer.content[:2_000])
 
@@ -137,6 +137,6 @@ def tested_offline() -> float:
         words = [sys.executable, "-m", "gatehouse_cli", "test", "-f", str(policies), str(manifests)]
 
         def run() -> None:
-            subprocess.run(words, cwd=machine.ROOT, check=True, capture_output=True)  # noqa: S603
+            subprocess.run(words, cwd=machine.ROOT, check=True, capture_output=True)  # noqa: S603 - our own words
 
         return median_of(run)

@@ -53,6 +53,10 @@ class Lint:
     field: str = ""
     message: str
 
+    def __str__(self) -> str:
+        linted = f"{self.policy.kind} {self.policy.namespace}/{self.policy.name}"
+        return ": ".join(part for part in (linted, self.field, self.message) if part)
+
 
 def lint_namespace(
     policy_set: PolicySet, *, priority_classes: Collection[str] = ()

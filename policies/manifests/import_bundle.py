@@ -108,7 +108,7 @@ def import_bundle(
         # Once all is written: a lint may concern several objects of a namespace.
         namespaces = sorted({wanted.key[1] for wanted in bundle.objects} - {""})
         found = services.lint_all(cluster, namespaces)
-    hints = tuple(_lint_hint(lint) for name in namespaces for lint in found[name])
+    hints = tuple(str(lint) for name in namespaces for lint in found[name])
     return Report(changes=report.changes, hints=hints)
 
 
@@ -192,7 +192,7 @@ def _report(
     if bundle.configuration is not None:
         after = render_documents([admission_configuration(list(bundle.limited_resources or ()))])
         changes.append(ObjectChange(_CONFIGURATION, export_limited_resources(cluster), after))
-    return Report(changes=tuple(changes), hints=tuple(_lint_hint(lint) for lint in lints))
+    return Report(changes=tuple(changes), hints=tuple(str(lint) for lint in lints))
 
 
 def _manifest_text(manifest: dict[str, Any] | None) -> str:
@@ -202,8 +202,3 @@ def _manifest_text(manifest: dict[str, Any] | None) -> str:
 def _object_title(key: tuple[str, str, str]) -> str:
     kind, namespace, name = key
     return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
-
-
-def _lint_hint(lint: Lint) -> str:
-    hinted_policy = f"{lint.policy.kind} {lint.policy.namespace}/{lint.policy.name}"
-    return ": ".join(part for part in (hinted_policy, lint.field, lint.message) if part)

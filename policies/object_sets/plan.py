@@ -214,20 +214,18 @@ def _merge_of(
     wanted: Mapping[str, Any],
 ) -> Merge:
     """The stored object with the applied fields, and what other managers have to say."""
-    if preview.before is None:
-        managers = managers_from_json(row.fields if row else {})
-        removed = managers.get(OBJECT)
-        is_theirs = removed is not None and removed.manager != options.manager
-        conflicts = (ManagedField(field=OBJECT, manager=removed),) if is_theirs and removed else ()
-        return Merge(manifest=dict(wanted), conflicts=conflicts)
     managers = managers_from_json(row.fields if row else {})
+    if preview.before is None:
+        removed = managers.get(OBJECT)
+        if removed is None or removed.manager == options.manager:
+            return Merge(manifest=dict(wanted))
+        deleted = ManagedField(field=OBJECT, manager=removed)
+        return Merge(manifest=dict(wanted), conflicts=(deleted,))
     merged = merge(preview.before, wanted, managers, manager=options.manager)
-    if row and row.set not in ("", options.name):
-        other_set = ManagedField(
-            field=OBJECT, manager=FieldManager(manager=f"{GIT}{row.set}", revision=0)
-        )
-        return replace(merged, conflicts=(other_set, *merged.conflicts))
-    return merged
+    if row is None or row.set in ("", options.name):
+        return merged
+    other_set = ManagedField(field=OBJECT, manager=FieldManager(manager=f"{GIT}{row.set}"))
+    return replace(merged, conflicts=(other_set, *merged.conflicts))
 
 
 def _planned(preview: services.Preview, merged: Merge, options: SetOptions) -> PlannedObject:
@@ -311,18 +309,7 @@ def _blocks(
 def _hints(cluster: Cluster, previews: Sequence[services.Preview]) -> list[str]:
     """The lints of the namespaces that would change."""
     changed = [each for each in previews if each.before != each.after]
-    return [
-        ": ".join(
-            part
-            for part in (
-                f"{lint.policy.kind} {lint.policy.namespace}/{lint.policy.name}",
-                lint.field,
-                lint.message,
-            )
-            if part
-        )
-        for lint in services.lint_previews(cluster, changed)
-    ]
+    return [str(lint) for lint in services.lint_previews(cluster, changed)]
 
 
 def _text_of(manifest: dict[str, Any] | None) -> str:
