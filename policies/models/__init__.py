@@ -3,6 +3,7 @@
 from policies.models.cluster import Cluster, Namespace, Recorded
 from policies.models.credentials import KeyCheck, SignInCount, WebhookCredential
 from policies.models.edits import KeptDraft, ObjectManagers, PolicyRevision
+from policies.models.follower import ClusterFollower, OncomingWrite
 from policies.models.ledger import Charge, LedgerPass, QuotaUsage, QuotaUsagePoint
 from policies.models.limit_range import LimitRange, LimitRangeRow
 from policies.models.metadata_policy import MetadataPolicy, MetadataPolicyRule
@@ -21,6 +22,7 @@ __all__ = [
     "ApiToken",
     "Charge",
     "Cluster",
+    "ClusterFollower",
     "KeptDraft",
     "KeyCheck",
     "LedgerPass",
@@ -31,6 +33,7 @@ __all__ = [
     "MetadataPolicyRule",
     "Namespace",
     "ObjectManagers",
+    "OncomingWrite",
     "PolicyObject",
     "PolicyRevision",
     "PriorityClass",
