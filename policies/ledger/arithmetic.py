@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.cache import once
 from engine.quantity import BINARY_SI, DECIMAL_SI, ZERO, Quantity
-from engine.resource_list import add, mask, max_of, subtract
+from engine.resource_list import add, equals, mask, max_of, remove_zeros, stored, subtract
 from policies.ledger.rows import text_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from engine.decision import Charge as DecidedCharge
     from engine.resource_list import ResourceList
 
@@ -39,6 +41,25 @@ def grown(held: ResourceList, decided: DecidedCharge) -> dict[str, Quantity]:
     more = add(mask(held, decided.delta), decided.delta)
     capped = {name: min(amount, decided.amounts.get(name, amount)) for name, amount in more.items()}
     return as_stored(max_of(capped, held))
+
+
+def corrected(
+    held: ResourceList, counted: ResourceList, *, names: Collection[str], lowers: bool
+) -> dict[str, Quantity]:
+    """The right amounts of a charge, once an object was seen to count ``counted``.
+
+    They grow at once, and shrink only if it ``lowers`` them. ``names`` are those under which the
+    quota counts such objects now; amounts of others stay as they are: it may count them again.
+    """
+    if not lowers:
+        return stored(max_of(held, counted))
+    kept = {name: amount for name, amount in held.items() if name not in names}
+    return stored({**kept, **counted})
+
+
+def same_amounts(a: ResourceList, b: ResourceList) -> bool:
+    """Whether two charges count the same: one without a name counts nothing of it."""
+    return equals(remove_zeros(a), remove_zeros(b))
 
 
 def used_before(decided: DecidedCharge) -> dict[str, Quantity]:

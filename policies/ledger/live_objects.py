@@ -15,7 +15,8 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from engine.quantity import ZERO
-from engine.resource_list import add, equals, max_of, parse, remove_zeros, stored, to_json
+from engine.resource_list import add, parse, remove_zeros, stored, to_json
+from policies.ledger.arithmetic import corrected, same_amounts
 from policies.ledger.book import (
     CONFIRMED,
     LONGEST_NAME,
@@ -75,13 +76,19 @@ class CompleteList:
 
 @dataclass(slots=True, kw_only=True)
 class LedgerChanges:
-    """Counts of charges; ``vanished`` are those of objects that disappeared from the list."""
+    """Counts of charges; ``vanished`` are those of objects that disappeared from the list.
 
+    ``recheck``: objects that were seen with less than they are charged, while an admitted update
+    may be under way; and the time from which seeing them again can lower their charges.
+    """
+
+    confirmed: int = 0
     added: int = 0
     corrected: int = 0
     released: int = 0
     vanished: int = 0
     known: int = 0
+    recheck: dict[str, dt.datetime] = field(default_factory=dict)
 
 
 def count_vanished(seen: CompleteList) -> LedgerChanges:
@@ -147,21 +154,14 @@ def _wanted_amounts(charge: Charge, seen: CompleteList) -> ResourceList | None:
     names, counted = seen.names.get(charge.quota_uid, ()), live.counted.get(charge.quota_uid, {})
     # An update that was admitted shortly before the list began may be missing on it.
     latest_update = seen.started if live.is_final else seen.started - LIST_MARGIN
-    if charge.updated < latest_update:
-        kept = {name: amount for name, amount in held.items() if name not in names}
-        return stored({**kept, **counted})
-    return stored(max_of(held, counted))
+    return corrected(held, counted, names=names, lowers=charge.updated < latest_update)
 
 
 def _is_news(charge: Charge, seen: CompleteList, *, believe: bool) -> bool:
     wanted_amounts = _wanted_amounts(charge, seen)
     if wanted_amounts is None:
         return believe and charge.state == CONFIRMED and _has_vanished(charge, seen)
-    return not _same_amounts(wanted_amounts, parse(charge.amounts))
-
-
-def _same_amounts(wanted: ResourceList, held: ResourceList) -> bool:
-    return equals(remove_zeros(wanted), remove_zeros(held))
+    return not same_amounts(wanted_amounts, parse(charge.amounts))
 
 
 def _opening_wanted(
@@ -204,7 +204,7 @@ def _with_news(seen: CompleteList, *, believe: bool) -> set[str]:
     for quota_uid, namespace in seen.places.items():
         opening_charge = openings.get(quota_uid)
         held = parse(opening_charge.amounts) if opening_charge else {}
-        if not _same_amounts(_opening_wanted(seen, quota_uid, held, confirmed[quota_uid]), held):
+        if not same_amounts(_opening_wanted(seen, quota_uid, held, confirmed[quota_uid]), held):
             namespaces_with_news.add(namespace)
     return namespaces_with_news
 
@@ -275,7 +275,7 @@ class _NamespaceComparison:
             opening_charge = opening_charges.get(quota_uid)
             held = parse(opening_charge.amounts) if opening_charge else {}
             wanted = _opening_wanted(self.seen, quota_uid, held, self.confirmed[quota_uid])
-            if not _same_amounts(wanted, held):
+            if not same_amounts(wanted, held):
                 quota.move(held, wanted)
                 yield self._row(quota, OPENING_RESOURCE, OPENING_UID, OPENING_NAME, wanted)
 

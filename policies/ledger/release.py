@@ -13,30 +13,28 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 from django.db.models.functions import Now
 
-from engine.resource_list import parse, stored, to_json
+from engine.resource_list import stored, to_json
 from policies.db.clock import read_clock
 from policies.ledger.book import (
     OPENING_NAME,
     OPENING_RESOURCE,
     OPENING_UID,
-    lock_namespace,
     require_transaction,
     statements,
 )
+from policies.ledger.namespace_ledger import in_namespace
 from policies.ledger.recount import OPEN_STATES, settle
-from policies.models import Charge, Cluster, QuotaUsage
+from policies.models import Charge, Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
-    from contextlib import AbstractContextManager
     from uuid import UUID
 
     from django.db.models import QuerySet
 
     from engine.resource_list import ResourceList
+    from policies.ledger.namespace_ledger import Guard, NamespaceLedger
     from policies.models import ResourceQuota
-
-    Guard = Callable[[], AbstractContextManager[object]]
 
 ORPHAN_AGE: Final = dt.timedelta(seconds=120)
 """The lease of a reservation: after it an object that was not seen was not created."""
@@ -44,71 +42,9 @@ LIST_MARGIN: Final = dt.timedelta(seconds=60)
 """A list may lack what was admitted so shortly before it began."""
 
 
-class _QuotaCameBackError(Exception):
-    """A quota was created or restored after the others of its namespace were locked."""
-
-
-class _NamespaceLedger:
-    """The charges of one namespace, its quotas locked."""
-
-    def __init__(self, cluster_id: int, namespace: str) -> None:
-        self.cluster_id, self.namespace = cluster_id, namespace
-        self._quotas = lock_namespace(cluster_id, namespace)
-        self._gone: set[UUID] = set()
-
-    def read(self, charges: QuerySet[Charge]) -> list[Charge]:
-        """Read the namespace's charges; those without a locked quota are locked themselves."""
-        charges = charges.filter(namespace=self.namespace)
-        all_charges = list(charges.order_by("id"))
-        unguarded = [charge for charge in all_charges if charge.quota_uid not in self._quotas]
-        if not unguarded:
-            return all_charges
-        # Their quotas are deleted. Where one is restored meanwhile, ``write`` notices.
-        self._gone.update(charge.quota_uid for charge in unguarded)
-        guarded = [charge for charge in all_charges if charge.quota_uid in self._quotas]
-        locked = charges.filter(pk__in=[charge.pk for charge in unguarded]).order_by("id")
-        return [*guarded, *locked.select_for_update(no_key=True)]
-
-    def move(self, charge: Charge, wanted: ResourceList) -> None:
-        """Count in the quota the new amounts of a charge instead of its own."""
-        quota = self._quotas.get(charge.quota_uid)
-        if quota is not None:
-            quota.move(parse(charge.amounts), wanted)
-
-    def mark(self, charges: Collection[Charge], state: str) -> None:
-        """Change the state of charges."""
-        rows = Charge.objects.filter(cluster_id=self.cluster_id, pk__in=[row.pk for row in charges])
-        rows.update(state=state, updated=Now())
-
-    def write(self) -> None:
-        """Write what changed; raises ``_QuotaCameBackError`` if a deleted quota was restored."""
-        changed_usage = [quota.row() for quota in self._quotas.values() if quota.changed]
-        if changed_usage:
-            statements().write(changed_usage, ())
-        # A quota that was restored meanwhile counts these charges: repeat the work with its lock.
-        restored = QuotaUsage.objects.filter(cluster_id=self.cluster_id, quota_uid__in=self._gone)
-        if self._gone and restored.exists():
-            raise _QuotaCameBackError
-
-
-def _in_namespace(
-    cluster_id: int, namespace: str, work: Callable[[_NamespaceLedger], int], guard: Guard
-) -> int:
-    """Do the work in a transaction; again, if a quota was restored meanwhile."""
-    while True:
-        try:
-            with guard():
-                ledger = _NamespaceLedger(cluster_id, namespace)
-                charge_count = work(ledger)
-                ledger.write()
-                return charge_count
-        except _QuotaCameBackError:
-            continue
-
-
 def _in_each_namespace(
     charges: QuerySet[Charge],
-    work: Callable[[_NamespaceLedger], int],
+    work: Callable[[NamespaceLedger], int],
     guard: Guard = transaction.atomic,
 ) -> int:
     """Do the work in every namespace that has such charges; returns the sum.
@@ -116,7 +52,7 @@ def _in_each_namespace(
     ``guard`` begins each short transaction, or raises.
     """
     charged_places = charges.order_by().values_list("cluster_id", "namespace").distinct()
-    return sum(_in_namespace(*place, work, guard) for place in sorted(charged_places))
+    return sum(in_namespace(*place, work, guard) for place in sorted(charged_places))
 
 
 def lock_quotas(cluster: str, namespace: str) -> None:
@@ -137,7 +73,7 @@ def confirm(
     """
     charges = _open_charges(cluster, resource=resource, object_uid=uid)
 
-    def work(ledger: _NamespaceLedger) -> int:
+    def work(ledger: NamespaceLedger) -> int:
         object_charges = ledger.read(charges)
         ledger.mark(object_charges, Charge.State.CONFIRMED)
         for charge in object_charges:
@@ -161,7 +97,7 @@ def confirm_seen(
     waiting = _open_charges(cluster, resource=resource, state=Charge.State.RESERVED)
     uids = frozenset(seen)
 
-    def work(ledger: _NamespaceLedger) -> int:
+    def work(ledger: NamespaceLedger) -> int:
         seen_reservations = [charge for charge in ledger.read(waiting) if charge.object_uid in uids]
         ledger.mark(seen_reservations, Charge.State.CONFIRMED)
         return len(seen_reservations)
@@ -172,7 +108,7 @@ def confirm_seen(
 def release(cluster: str, *, resource: str, uid: str) -> int:
     """Release the charges of a deleted object; returns how many that were."""
     charges = _open_charges(cluster, resource=resource, object_uid=uid)
-    return _in_each_namespace(charges, lambda ledger: _release(ledger, ledger.read(charges)))
+    return _in_each_namespace(charges, lambda ledger: ledger.release(ledger.read(charges)))
 
 
 def release_orphans(
@@ -197,8 +133,8 @@ def release_orphans(
     )
     uids = frozenset(seen)
 
-    def work(ledger: _NamespaceLedger) -> int:
-        return _release(ledger, [row for row in ledger.read(waiting) if row.object_uid not in uids])
+    def work(ledger: NamespaceLedger) -> int:
+        return ledger.release([row for row in ledger.read(waiting) if row.object_uid not in uids])
 
     return _in_each_namespace(waiting, work, guard)
 
@@ -211,13 +147,6 @@ def _open_charges(cluster: str, **which: object) -> QuerySet[Charge]:
 def _id_of(cluster: str) -> int:
     """A cluster's id; 0, which none has, for an unknown one."""
     return Cluster.objects.filter(name=cluster).values_list("id", flat=True).first() or 0
-
-
-def _release(ledger: _NamespaceLedger, charges: Collection[Charge]) -> int:
-    for charge in charges:
-        ledger.move(charge, {})
-    ledger.mark(charges, Charge.State.RELEASED)
-    return len(charges)
 
 
 def set_opening_balance(quota: ResourceQuota, amounts: ResourceList) -> None:
