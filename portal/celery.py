@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import beat_init, before_task_publish, worker_init, worker_shutting_down
+from celery.signals import beat_init, before_task_publish, worker_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 app = Celery("gatehouse")
@@ -102,11 +102,3 @@ def note_beat(sender: str = "", **_: Any) -> None:
     finally:
         # Beat sleeps between tasks: an open connection would only occupy the server.
         connections.close_all()
-
-
-@worker_shutting_down.connect
-def end_watches(**_: Any) -> None:
-    """Ask watches to end, so that no run is left for another worker to recover."""
-    from sync.passes import watch  # noqa: PLC0415  needs settings
-
-    watch.stop()

@@ -83,12 +83,9 @@ GATEHOUSE_CLUSTER_ADDRESSES = env.networks(
     "GATEHOUSE_CLUSTER_ADDRESSES", "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10,fc00::/7"
 )
 
-# Clusters: minutes between full comparisons, and seconds of each watch (0: no watches)
+# Clusters: minutes between full comparisons
 GATEHOUSE_SYNC_FULL_PASS_MINUTES = env.integer(
     "GATEHOUSE_SYNC_FULL_PASS_MINUTES", 10, lowest=1, highest=1440
-)
-GATEHOUSE_SYNC_WATCH_SECONDS = env.integer(
-    "GATEHOUSE_SYNC_WATCH_SECONDS", 20, lowest=0, highest=300
 )
 # Saving asks for confirmation if more than this share of running pods could not restart
 GATEHOUSE_API_REQUIRE_IF_MATCH = env.boolean("GATEHOUSE_API_REQUIRE_IF_MATCH", default=False)

@@ -105,8 +105,8 @@ def client_of(credentials: Credentials, *, limits: Limits | None = None) -> Clie
     return Client(credentials, limits=limits)
 
 
-def open_client(cluster: Cluster, *, limits: Limits | None = None) -> Client:
-    """Make the client of a connected cluster, which the caller closes.
+def open_credentials(cluster: Cluster) -> Credentials:
+    """Open the credential of a connected cluster.
 
     Raises UnreachableError (``NotConnected``), or UnauthorizedError (``SealedCredential``) if the
     credential does not open.
@@ -115,10 +115,14 @@ def open_client(cluster: Cluster, *, limits: Limits | None = None) -> Client:
     if connection is None:
         raise UnreachableError(f"{cluster.name} is not connected", reason="NotConnected")
     try:
-        credentials = credentials_of(connection)
+        return credentials_of(connection)
     except sealed_box.SealingError as error:
         raise UnauthorizedError(str(error), reason="SealedCredential") from error
-    return client_of(credentials, limits=limits)
+
+
+def open_client(cluster: Cluster, *, limits: Limits | None = None) -> Client:
+    """Make the client of a connected cluster, which the caller closes; raises as above."""
+    return client_of(open_credentials(cluster), limits=limits)
 
 
 def place_of(connection: ClusterConnection) -> str:

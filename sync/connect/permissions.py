@@ -39,7 +39,7 @@ them there with their contents. The portal itself reads names and uids alone.
 Leave out the Roles gatehouse-counts if that is too much: then the usage of such quotas
 is not confirmed, and the portal raises an alert (ledger-blind).
 """
-_LIST_VERBS: Final = ("list",)
+_LIST_VERBS: Final = ("list", "watch")
 _READ_VERBS: Final = ("get", "list", "watch")
 _WRITE_VERBS: Final = (*_READ_VERBS, "create", "update", "patch", "delete")
 

@@ -71,15 +71,13 @@ def figures_of(
     Call this before the lists: every object that the figures count is then on a list, too.
     """
     for listed_quota in client.list("ResourceQuota").items:
-        quota_metadata, status = listed_quota["metadata"], listed_quota.get("status") or {}
+        quota_metadata = listed_quota["metadata"]
         quotas_there = places.get(quota_metadata.get("namespace", ""))
         uid = quotas_there.uids.get(quota_metadata["name"]) if quotas_there else None
-        if quotas_there is None or uid is None or not status.get("used"):
+        figures_used = used_in(listed_quota)
+        if quotas_there is None or uid is None or figures_used is None:
             continue
-        try:
-            quotas_there.observed[quota_metadata["name"]] = figures_used = parse(status["used"])
-        except QuantityError:
-            continue
+        quotas_there.observed[quota_metadata["name"]] = figures_used
         yield usage_comparison.Figures(
             quota_uid=uid,
             namespace=quota_metadata["namespace"],
@@ -87,6 +85,17 @@ def figures_of(
             used=figures_used,
             is_native=quotas_there.is_native,
         )
+
+
+def used_in(live_quota: Mapping[str, Any]) -> ResourceList | None:
+    """The ``used`` amounts in a quota's status; None if there are none that can be read."""
+    used = (live_quota.get("status") or {}).get("used")
+    if not used:
+        return None
+    try:
+        return parse(used)
+    except QuantityError:
+        return None
 
 
 def resources_in(places: Mapping[str, NamespaceQuotas]) -> dict[GroupVersionResource, set[str]]:
@@ -111,23 +120,45 @@ def list_all(
     """List all objects of a resource, Secrets in these namespaces alone; raises APIError."""
     # The database's clock, as in the ledger: charges are compared with it.
     started = read_clock()
-    items = list(_listed_items(client, resource, namespaces))
+    items = _listed_items(client, resource, namespaces)
+    return complete_list(cluster, resource, places, items, started=started)
+
+
+def complete_list(
+    cluster: Cluster,
+    resource: GroupVersionResource,
+    places: Mapping[str, NamespaceQuotas],
+    items: Iterable[dict[str, Any]],
+    *,
+    started: dt.datetime,
+) -> CompleteList:
+    """What all objects of a resource use of each quota, known to be complete at ``started``."""
     quotas = list(_quotas_counting(places, resource))
     return CompleteList(
         cluster_id=cluster.pk,
         resource=str(resource),
         started=started,
         objects={
-            item["metadata"]["uid"]: _live_object(item, resource, places, started) for item in items
+            item["metadata"]["uid"]: live_object(item, resource, places, started) for item in items
         },
         places={place.uids[quota.name]: quota.namespace for place, quota in quotas},
-        names={place.uids[quota.name]: names_of(quota, resource) for place, quota in quotas},
+        names=names_by_quota(places, resource),
         observed={
             place.uids[quota.name]: place.observed[quota.name]
             for place, quota in quotas
             if place.is_native and quota.name in place.observed
         },
     )
+
+
+def names_by_quota(
+    places: Mapping[str, NamespaceQuotas], resource: GroupVersionResource
+) -> dict[UUID, tuple[str, ...]]:
+    """The names under which each quota counts objects of a resource, by quota uid."""
+    return {
+        place.uids[quota.name]: names_of(quota, resource)
+        for place, quota in _quotas_counting(places, resource)
+    }
 
 
 def unlisted(
@@ -178,12 +209,13 @@ def _quotas_counting(
                 yield place, quota
 
 
-def _live_object(
+def live_object(
     item: dict[str, Any],
     resource: GroupVersionResource,
     places: Mapping[str, NamespaceQuotas],
     now: dt.datetime,
 ) -> LiveObject:
+    """What one object uses of each quota of its namespace at ``now``."""
     object_metadata = item["metadata"]
     namespace, name = object_metadata.get("namespace", ""), object_metadata["name"]
     place = places.get(namespace)

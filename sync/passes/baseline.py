@@ -8,19 +8,32 @@ from django.db.models import Count
 
 from sync import reconcile
 from sync.models import SyncedObject
-from sync.values import READ_KINDS
+from sync.values import READ_KINDS, ObjectKey
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from policies.models import Cluster
     from sync.passes.compare import ComparedObject
-    from sync.values import ObjectKey
 
 State = SyncedObject.State
 ROWS_AT_ONCE: Final = 500
 """Rows in one statement."""
+
+
+def seen_since(
+    cluster: Cluster, keys: Collection[ObjectKey], read: dt.datetime
+) -> frozenset[ObjectKey]:
+    """The objects of which something newer is stored than what was read at ``read``.
+
+    The follower and a pass may work on a cluster at once: the older knowledge yields.
+    """
+    newer = SyncedObject.objects.filter(
+        cluster=cluster, name__in={key.name for key in keys}, seen__gt=read
+    )
+    places = newer.values_list("kind", "namespace", "name")
+    return frozenset(keys) & {ObjectKey(*place) for place in places}
 
 
 def names(key: ObjectKey) -> dict[str, str]:
@@ -113,9 +126,13 @@ def remember(
             new_rows.append(SyncedObject(cluster=cluster, **names(item.key), **columns))
         elif any(getattr(item.row, name) != columns[name] for name in columns if name != "seen"):
             # The version: a person's resolution since the read wins, and the next pass follows it.
-            unresolved_since = SyncedObject.objects.filter(pk=item.row.pk, version=item.row.version)
+            # The time: what the follower saw since is newer than the list of a pass.
+            unresolved_since = SyncedObject.objects.filter(
+                pk=item.row.pk, version=item.row.version, seen__lte=now
+            )
             remembered += unresolved_since.update(**columns)
-    SyncedObject.objects.bulk_create(new_rows, batch_size=ROWS_AT_ONCE)
+    # Ignored: the follower may have seen the new object since the list of a pass.
+    SyncedObject.objects.bulk_create(new_rows, batch_size=ROWS_AT_ONCE, ignore_conflicts=True)
     return remembered + len(new_rows)
 
 

@@ -51,6 +51,8 @@ def import_objects(
         with journal.lease.guard(), our_own_write(cluster):
             # Reviews lock a namespace's quotas first, too: any other order could deadlock.
             services.lock_used(cluster, {item.key.namespace for item in batch})
+            overtaken = baseline.seen_since(cluster, {item.key for item in batch}, now)
+            batch = [item for item in batch if item.key not in overtaken]  # noqa: PLW2901 - the rest of it
             made = _create_together(cluster, [item for item in batch if _is_new(item)])
             with services.in_bulk():
                 done = [_import_one(cluster, item, made.get(item.key), journal) for item in batch]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sync.passes.compare import ComparedObject
-    from sync.runs.leases import Lease
+    from sync.runs.leases import Holder
 
 Outcome = SyncResult.Outcome
 _PROGRESS_SECONDS: Final = 0.5
@@ -28,7 +28,7 @@ class Journal:
     All methods raise ``LostLeaseError`` if the lease is lost, and then have written nothing.
     """
 
-    def __init__(self, run: SyncRun, lease: Lease) -> None:
+    def __init__(self, run: SyncRun, lease: Holder) -> None:
         self.run = run
         self.lease = lease
         self.counts: Counter[str] = Counter()

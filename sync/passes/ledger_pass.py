@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from sync.client import Client
     from sync.inventory.observations import NamespaceQuotas
     from sync.models import SyncRun
-    from sync.runs.leases import Lease
+    from sync.runs.leases import Holder
 
     Guard = Callable[[], AbstractContextManager[object]]
 
@@ -61,7 +61,7 @@ FAILED: Final = "ledger-failed"
 log = logging.getLogger(__name__)
 
 
-def run_ledger_pass(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> Counter[str]:
+def run_ledger_pass(cluster: Cluster, client: Client, run: SyncRun, lease: Holder) -> Counter[str]:
     """Compare the ledger as the last part of a run, whose policies are synchronized by then.
 
     A failure is in ``run.error`` and ``run.counts``, raises an alert and leaves the charges as they
@@ -85,7 +85,7 @@ def run_ledger_pass(cluster: Cluster, client: Client, run: SyncRun, lease: Lease
     return Counter()
 
 
-def _note_failure(run: SyncRun, lease: Lease, problem: str) -> None:
+def _note_failure(run: SyncRun, lease: Holder, problem: str) -> None:
     failure_words = f"the usage of quotas was not confirmed, the next run tries again: {problem}"
     run.error = f"{run.error}; {failure_words}" if run.error else failure_words
     run.counts = {**run.counts, FAILED: 1}
@@ -96,7 +96,7 @@ def _note_failure(run: SyncRun, lease: Lease, problem: str) -> None:
     alerts.raise_alert(run.cluster, FAILING, severity=alerts.WARNING, message=failure_words)
 
 
-def compare_ledger(cluster: Cluster, client: Client, lease: Lease | None) -> Counter[str]:
+def compare_ledger(cluster: Cluster, client: Client, lease: Holder | None) -> Counter[str]:
     """Compare the ledger with one complete list of each resource that a quota counts.
 
     Returns the numbers of charges confirmed, added, corrected and released. Raises ``APIError`` for
@@ -124,7 +124,7 @@ def compare_ledger(cluster: Cluster, client: Client, lease: Lease | None) -> Cou
     return counts
 
 
-def count_new(cluster: Cluster, client: Client, lease: Lease | None) -> None:
+def count_new(cluster: Cluster, client: Client, lease: Holder | None) -> None:
     """Count existing objects under names that are new in quotas, if there are such names.
 
     For a resource that cannot be listed, the ledger's own charges stand. Raises as
@@ -141,7 +141,7 @@ def count_new(cluster: Cluster, client: Client, lease: Lease | None) -> None:
     policy_writes.note_counted(cluster, new_quotas, guard=_guard_of(lease))
 
 
-def try_to_count_new(cluster: Cluster, client: Client, lease: Lease) -> None:
+def try_to_count_new(cluster: Cluster, client: Client, lease: Holder) -> None:
     """Count new names if possible; a failure is left to the ledger pass at the end of the run."""
     try:
         count_new(cluster, client, lease)
@@ -159,7 +159,7 @@ class _ResourceComparison:
 
     cluster: Cluster
     client: Client
-    lease: Lease | None
+    lease: Holder | None
     places: Mapping[str, NamespaceQuotas]
     begun: dt.datetime
 
@@ -176,7 +176,7 @@ class _ResourceComparison:
             _renew(self.lease)
             if complete is not None:
                 complete_lists[complete.resource] = complete
-                counts += _meet_charges(self.cluster, complete, lease_guard)
+                counts += meet_charges(self.cluster, complete, lease_guard)
             else:
                 unlisted_charges = unlisted(self.cluster, resource, self.places, self.begun)
                 counts["released"] += end_by_lease(unlisted_charges, guard=lease_guard)
@@ -191,7 +191,7 @@ def _forget_others(cluster: Cluster, wanted: Collection[str]) -> None:
     other_passes.delete()
 
 
-def _guard_of(lease: Lease | None) -> Guard:
+def _guard_of(lease: Holder | None) -> Guard:
     return transaction.atomic if lease is None else lease.guard
 
 
@@ -206,7 +206,7 @@ def is_due(run: SyncRun) -> bool:
     return bool(services.uncounted(run.cluster))
 
 
-def _renew(lease: Lease | None) -> None:
+def _renew(lease: Holder | None) -> None:
     if lease is not None:
         lease.renew()
 
@@ -226,19 +226,24 @@ def _list_or_alert(
     except APIError as error:
         if error.code == _TOO_MANY_REQUESTS:
             raise  # more requests would only add to the server's load
-        LedgerPass.objects.update_or_create(
-            cluster=cluster, resource=str(resource), defaults={"problem": error.message}
-        )
-        blind_words = f"{resource} cannot be listed, so their usage in quotas is not confirmed"
-        if isinstance(error, ForbiddenError):
-            blind_words += "; cluster_manifests prints the permission that is missing"
-        # A resource that is not served has no objects that we could miss.
-        message = "" if isinstance(error, NotFoundError) else f"{blind_words}: {error.message}"
-        alerts.set_alert(cluster, BLIND, message, subject=str(resource))
+        note_blind(cluster, resource, error)
     return None
 
 
-def _meet_charges(cluster: Cluster, listed: CompleteList, guard: Guard) -> Counter[str]:
+def note_blind(cluster: Cluster, resource: GroupVersionResource, error: APIError) -> None:
+    """Store why a resource cannot be listed, with an alert unless it is not served at all."""
+    LedgerPass.objects.update_or_create(
+        cluster=cluster, resource=str(resource), defaults={"problem": error.message}
+    )
+    blind_words = f"{resource} cannot be listed, so their usage in quotas is not confirmed"
+    if isinstance(error, ForbiddenError):
+        blind_words += "; cluster_manifests prints the permission that is missing"
+    # A resource that is not served has no objects that we could miss.
+    message = "" if isinstance(error, NotFoundError) else f"{blind_words}: {error.message}"
+    alerts.set_alert(cluster, BLIND, message, subject=str(resource))
+
+
+def meet_charges(cluster: Cluster, listed: CompleteList, guard: Guard) -> Counter[str]:
     """Confirm, correct and release the charges of one resource by its complete list."""
     names = cluster.name, listed.resource
     orphans = release_orphans(

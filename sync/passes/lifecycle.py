@@ -10,7 +10,6 @@ import logging
 import random
 from typing import TYPE_CHECKING, Final
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, OperationalError, transaction
 
@@ -58,7 +57,7 @@ ALERT_PARKED: Final = "run-parked"
 ALERT_HELD: Final = "deletions-held"
 PERSON: Final = queue.PERSON
 REQUESTABLE: Final = (Mode.IMPORT, Mode.PREVIEW, Mode.SYNC)
-"""Modes that a person may request; watches are the schedule's."""
+"""Modes that a person may request; watches are the follower's."""
 
 
 def request(cluster: Cluster, *, mode: str, trigger: str, user: str = "") -> SyncRun:
@@ -108,7 +107,7 @@ def carry_out(run_id: int) -> str:
         log.info("run %s waits: %s", run.uid, error)
     except LostLeaseError as error:
         log.warning("run %s lost its lease: %s", run.uid, error)
-    # Read again: a quiet watch leaves no row, and another worker may have changed it.
+    # Read again: another worker may have changed it.
     return SyncRun.objects.filter(pk=run_id).values_list("state", flat=True).first() or ""
 
 
@@ -137,17 +136,13 @@ def _work_on_run(run: SyncRun, lease: Lease) -> None:
     """Carry out the run with the cluster's client, and end it in any case."""
     # The client and the passes are large, and web processes only request runs.
     from sync.connect import connections  # noqa: PLC0415 - see above
-    from sync.passes import full_pass, ledger_pass, watch  # noqa: PLC0415 - see above
+    from sync.passes import full_pass, ledger_pass  # noqa: PLC0415 - see above
 
     try:
         with connections.open_client(run.cluster) as client:
             if run.mode != Mode.PREVIEW:
                 ledger_pass.try_to_count_new(run.cluster, client, lease)
-            if run.mode == Mode.WATCH:
-                seconds = settings.GATEHOUSE_SYNC_WATCH_SECONDS
-                state = watch.watch_for(run.cluster, client, run, lease, seconds)
-            else:
-                state = full_pass.full_pass(run.cluster, client, run, lease)
+            state = full_pass.full_pass(run.cluster, client, run, lease)
             if ledger_pass.is_due(run):
                 ledger_pass.run_ledger_pass(run.cluster, client, run, lease)
     except APIError as error:
@@ -167,7 +162,7 @@ def _end_well(run: SyncRun, lease: Lease, state: str) -> None:
     due_again = ended + DOUBT if run.counts.get("doubted") else ended
     was_held_already = state == State.HELD and _is_held_already(run)
     with lease.guard() as cluster_state:
-        _close_run(run, State.DONE if was_held_already else state, ended)
+        close_run(run, State.DONE if was_held_already else state, ended)
         SyncState.objects.filter(pk=cluster_state.pk).update(
             failures=0, last_success=ended, stale_since=None, due=due_again
         )
@@ -187,8 +182,8 @@ def _end_well(run: SyncRun, lease: Lease, state: str) -> None:
         alerts.set_alert(run.cluster, ALERT_HELD, held_message, severity=alerts.CRITICAL)
 
 
-def _close_run(run: SyncRun, state: str, now: dt.datetime) -> None:
-    """Store the end of a run; a watch without changes leaves no row."""
+def close_run(run: SyncRun, state: str, now: dt.datetime) -> None:
+    """Store the end of a run; a follower's run without results leaves no row."""
     if run.mode == Mode.WATCH and state == State.DONE and not run.counts:
         SyncRun.objects.filter(pk=run.pk).delete()
         return
@@ -214,7 +209,7 @@ def _end_in_trouble(run: SyncRun, lease: Lease, error: APIError) -> None:
     run.error = f"{error.reason}: {error}"
     stop_state = next((state for kind, state in STOPS.items() if isinstance(error, kind)), None)
     with lease.guard() as state:
-        _close_run(run, State.FAILED, ended)
+        close_run(run, State.FAILED, ended)
         failures = state.failures + 1
         retry_wait = wait_after(failures, getattr(error, "retry_after", None))
         SyncState.objects.filter(pk=state.pk).update(
@@ -290,6 +285,10 @@ def recover_lost() -> int:
     recovered_at = read_clock()
     lost_runs = SyncRun.objects.filter(state=State.RUNNING, heartbeat__lt=recovered_at - LOST)
     recovered = 0
+    # A follower's run covers one batch of changes, which its successor finds again by lists.
+    lost_runs.filter(mode=Mode.WATCH).update(
+        state=State.FAILED, error="its follower was lost", finished=recovered_at
+    )
     for run in lost_runs.select_related("cluster").order_by("id"):
         lease_rows = SyncState.objects.filter(cluster=run.cluster_id, epoch=run.epoch)
         if not lease_rows.filter(lease_until__gt=recovered_at).exists():

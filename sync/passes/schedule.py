@@ -1,4 +1,4 @@
-"""Runs created when due (interval, policy, watch), in turn and notified; old ones deleted.
+"""Runs created when due (interval, policy), in turn and notified; old ones deleted.
 
 Several processes may do this at once: each step is an update that only one of them can make.
 """
@@ -15,7 +15,7 @@ from django.db.models import Q
 from policies.db.clock import read_clock
 from sync.models import ClusterConnection, SyncedObject, SyncRun, SyncState
 from sync.passes.lifecycle import Mode, State, recover_lost, request
-from sync.runs.queue import PERSON, STOPPED, ready, room_for_watches
+from sync.runs.queue import PERSON, STOPPED, ready
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -33,8 +33,7 @@ def due_runs() -> list[int]:
     """Create the runs that are due; returns the keys of those to notify workers of."""
     recover_lost()
     now = read_clock()
-    # A watch that waits for its turn does not keep a pass from being created.
-    in_line = ready(now).exclude(mode=Mode.WATCH).values("cluster")
+    in_line = ready(now).values("cluster")
     for connection in _unpaused_connections().exclude(cluster__in=in_line).order_by("cluster_id"):
         if _due_mode(connection, now):
             make_run(connection.cluster, now)
@@ -61,16 +60,12 @@ def _unpaused_connections() -> QuerySet[ClusterConnection]:
 
 
 def _runs_in_turn(now: dt.datetime) -> list[SyncRun]:
-    """The next run of each cluster, a person's first; watches as far as there is room."""
-    ready_runs = sorted(
-        ready(now), key=lambda run: (run.trigger != PERSON, run.mode == Mode.WATCH, run.pk)
-    )
+    """The next run of each cluster, a person's first."""
+    ready_runs = sorted(ready(now), key=lambda run: (run.trigger != PERSON, run.pk))
     first_by_cluster: dict[int, SyncRun] = {}
     for run in ready_runs:
         first_by_cluster.setdefault(run.cluster_id, run)
-    pass_runs = [run for run in first_by_cluster.values() if run.mode != Mode.WATCH]
-    watches = [run for run in first_by_cluster.values() if run.mode == Mode.WATCH]
-    return pass_runs + watches[: room_for_watches(now)]
+    return list(first_by_cluster.values())
 
 
 def _due_mode(connection: ClusterConnection, now: dt.datetime) -> tuple[str, str] | None:
@@ -88,9 +83,7 @@ def _due_mode(connection: ClusterConnection, now: dt.datetime) -> tuple[str, str
         return Mode.SYNC, "policy"
     if sync_state.last_full_pass + _full_pass_interval(cluster) <= now:
         return Mode.SYNC, "schedule"
-    waiting_watches = SyncRun.objects.filter(cluster=cluster, mode=Mode.WATCH, state=State.WAITING)
-    is_watched = settings.GATEHOUSE_SYNC_WATCH_SECONDS and not waiting_watches.exists()
-    return (Mode.WATCH, "watch") if is_watched else None
+    return None
 
 
 def _full_pass_interval(cluster: Cluster) -> dt.timedelta:
@@ -106,7 +99,7 @@ def _waits_for_person(cluster: Cluster) -> bool:
     cluster_runs = SyncRun.objects.filter(cluster=cluster)
     last_run = cluster_runs.first()
     is_parked = last_run is not None and last_run.state == State.PARKED
-    return is_parked or cluster_runs.filter(state=State.WAITING).exclude(mode=Mode.WATCH).exists()
+    return is_parked or cluster_runs.filter(state=State.WAITING).exists()
 
 
 def forget_old() -> None:

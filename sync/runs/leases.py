@@ -13,7 +13,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from django.db import DatabaseError, connection, transaction
 
@@ -22,6 +22,7 @@ from sync.models import SyncRun, SyncState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from policies.models import Cluster
 
@@ -38,6 +39,19 @@ class LeaseHeldError(Exception):
 
 class LostLeaseError(Exception):
     """The lease expired, or has another holder by now: stop, and write nothing more."""
+
+
+class Holder(Protocol):
+    """Who may write about a cluster now: a run by its Lease, or the cluster's follower."""
+
+    def guard(self) -> AbstractContextManager[SyncState]:
+        """Enter a transaction, the cluster's SyncState locked; raises ``LostLeaseError``."""
+
+    def check(self) -> None:
+        """Raise ``LostLeaseError`` unless the lease is ours at this moment."""
+
+    def renew(self) -> None:
+        """Extend the lease; raises ``LostLeaseError``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import F
 
 from policies.db.clock import read_clock
+from policies.models import ClusterFollower
 from policies.services.write import Action, policy_write
 from sync import policy_writes
 from sync.connect.connection_history import describe, record_connection
@@ -93,10 +94,12 @@ def _stop_runs(cluster: Cluster, words: str) -> None:
     lease_states = SyncState.objects.filter(cluster=cluster)
     # The next epoch fences the holder: its writes raise LostLeaseError from now on.
     lease_states.update(epoch=F("epoch") + 1, lease_until=None, holder="")
+    followers = ClusterFollower.objects.filter(cluster=cluster)
+    followers.update(epoch=F("epoch") + 1, lease_until=None, heartbeat=None, holder="")
     for run in SyncRun.objects.filter(cluster=cluster, state=State.RUNNING).order_by("id"):
         waiting_twin = SyncRun.objects.filter(cluster=cluster, mode=run.mode, state=State.WAITING)
         stopped_run = SyncRun.objects.filter(pk=run.pk)
-        # A constraint allows one waiting run of each mode; a watch is not worth waiting for.
+        # A constraint allows one waiting run of each mode; a follower's batch ends with its lease.
         if run.mode == SyncRun.Mode.WATCH or waiting_twin.exists():
             stopped_run.update(state=State.FAILED, error=words, finished=read_clock(), stage="")
         else:

@@ -1,16 +1,16 @@
-"""``ready``: waiting SyncRuns that may begin; STOPPED states, PERSON, room for watches."""
+"""``ready``: waiting SyncRuns that may begin; STOPPED states, PERSON."""
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import TYPE_CHECKING, Final
 
-from django.conf import settings
 from django.db.models import Q
 
 from sync.models import ClusterConnection, SyncRun
 
 if TYPE_CHECKING:
+    import datetime as dt
+
     from django.db.models import QuerySet
 
 PERSON: Final = "person"
@@ -23,8 +23,6 @@ STOPPED: Final = frozenset(
     }
 )
 """Connection states that waiting does not cure: only a person's run is tried."""
-UNSERVED: Final = dt.timedelta(seconds=2)
-"""A run that waits longer has no free worker: a free one begins within a second."""
 
 
 def ready(now: dt.datetime) -> QuerySet[SyncRun]:
@@ -42,20 +40,3 @@ def ready(now: dt.datetime) -> QuerySet[SyncRun]:
         state=SyncRun.State.WAITING, cluster__connection__is_paused=False
     )
     return waiting_runs.filter(is_free & may_begin).order_by("id")
-
-
-def is_another_unserved(run: SyncRun, now: dt.datetime) -> bool:
-    """Whether a run of another cluster finds no worker, so that this watch should give way."""
-    other_runs = ready(now).exclude(cluster=run.cluster_id)
-    return other_runs.filter(created__lt=now - UNSERVED).exists()
-
-
-def room_for_watches(now: dt.datetime) -> int:
-    """The number of further clusters that may be watched."""
-    running_watches = SyncRun.objects.filter(
-        state=SyncRun.State.RUNNING,
-        mode=SyncRun.Mode.WATCH,
-        cluster__sync_state__lease_until__gt=now,
-    )
-    # Watches are long: without one task that is never a watch, passes would starve.
-    return max(0, settings.GATEHOUSE_WORKER_TASKS - 1 - running_watches.count())

@@ -1,0 +1,264 @@
+"""FollowedCluster: all watches of one cluster, and the loop that stores what they show.
+
+The watches only note changes in memory. One loop stores them, so that the changes of a cluster are
+stored one after the other: policies first, then complete lists of counted objects, then events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.db import DatabaseError
+
+from sync.client.kinds import kind_of
+from sync.client.watches import Listed, Target, Watch, WatchClient, path_of
+from sync.connect import connections
+from sync.errors import APIError, ForbiddenError, NotFoundError, UnauthorizedError, UntrustedError
+from sync.follow import ledger_changes, policy_changes
+from sync.follow.counted_watches import CountedWatches
+from sync.follow.health import note_open
+from sync.follow.pauses import LONGEST, pause_after
+from sync.follow.pending import Inbox
+from sync.passes.read import ALL_KINDS, OPTIONAL_KINDS
+from sync.values import ObjectKey
+
+if TYPE_CHECKING:
+    from policies.models import Cluster
+    from sync.follow.jobs import Jobs
+    from sync.follow.leases import FollowLease
+    from sync.follow.pending import Pending
+    from sync.values import Credentials, Event
+
+    Item = dict[str, Any]
+
+ABSENT_PAUSE: Final = 5.0
+"""Seconds until a kind that is not served is asked for again."""
+UPKEEP: Final = 1.0
+DATABASE_PAUSE: Final = 0.5
+_STOPS: Final = (UnauthorizedError, ForbiddenError, UntrustedError)
+log = logging.getLogger(__name__)
+
+
+class FollowedCluster:
+    """One cluster as long as this process holds its lease."""
+
+    def __init__(self, cluster: Cluster, lease: FollowLease, jobs: Jobs) -> None:
+        self.cluster, self.lease = cluster, lease
+        self._jobs = jobs
+        self._inbox = Inbox()
+        self._edited = asyncio.Event()
+        self._turn = asyncio.Lock()
+        self._watches: dict[str, Watch] = {}
+        self._absent: set[str] = set()
+        self._troubles: dict[str, str] = dict.fromkeys(ALL_KINDS, "not opened yet")
+        self._quotas: dict[tuple[str, str], Item] = {}
+        self._left: set[ObjectKey] = set()
+        self._has_lists = False
+        self._was_open = False
+        self._counted: CountedWatches | None = None
+
+    @property
+    def problem(self) -> str:
+        """Why some watch of a policy kind is not open, or not stored; empty if all are."""
+        if not self._has_lists:
+            return "the first lists are not stored yet"
+        for kind, watch in self._watches.items():
+            if not watch.is_current and kind not in self._absent:
+                return f"{kind}: {self._troubles.get(kind) or 'the watch begins anew'}"
+        return ""
+
+    def note_edit(self) -> None:
+        """Policies of the cluster were written: some may have to go to the cluster."""
+        self._edited.set()
+
+    async def run(self) -> None:
+        """Follow until cancelled; raises LostLeaseError, and APIError for a useless credential."""
+        credentials = await self._jobs.run(_credentials_of, self.cluster)
+        client = WatchClient(credentials, settings.GATEHOUSE_CLUSTER_ADDRESSES)
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._counted = CountedWatches(self.cluster, client, self._jobs, group, self._inbox)
+                for kind in ALL_KINDS:
+                    group.create_task(self._watch_policies(client, kind))
+                group.create_task(self._store_changes())
+                group.create_task(self._write_edits())
+                group.create_task(self._keep_up(client))
+        finally:
+            await client.close()
+
+    async def _watch_policies(self, client: WatchClient, kind: str) -> None:
+        watched_kind = kind_of(kind)
+        watch = self._watches[kind] = Watch(Target(watched_kind, path_of(watched_kind)))
+        failures = 0
+        while True:
+            begun = time.monotonic()
+            try:
+                async with aclosing(client.changes(watch)) as changes:
+                    async for change in changes:
+                        failures = 0
+                        self._absent.discard(kind)
+                        self._note(kind, change)
+            except NotFoundError as error:
+                if kind not in OPTIONAL_KINDS:
+                    failures += 1
+                    self._troubles[kind] = str(error)
+                elif kind not in self._absent:
+                    self._absent.add(kind)
+                    self._inbox.pending.put_list(kind, ())
+                    self._inbox.wake()
+                await asyncio.sleep(ABSENT_PAUSE)
+                continue
+            except APIError as error:
+                failures += 1
+                self._troubles[kind] = f"{error.reason}: {error}"
+                if isinstance(error, _STOPS):
+                    # The run meets the same error, tells people, and stops the cluster.
+                    await self._jobs.run(policy_changes.request_full_pass, self.cluster)
+                    await asyncio.sleep(LONGEST)
+            await asyncio.sleep(pause_after(failures, time.monotonic() - begun))
+
+    def _note(self, kind: str, change: Listed | Event) -> None:
+        """Note a list or an event; a bookmark only moves the watch's version."""
+        if isinstance(change, Listed):
+            self._inbox.pending.put_list(kind, change.items)
+            if kind == "ResourceQuota":
+                self._quotas = {_place_of(item): item for item in change.items}
+        elif change.type == "BOOKMARK":
+            return
+        else:
+            is_gone = change.type == "DELETED"
+            self._inbox.pending.put_policy(
+                ObjectKey.of(change.object), None if is_gone else change.object
+            )
+            if kind == "ResourceQuota":
+                self._quotas.pop(_place_of(change.object), None)
+                if not is_gone:
+                    self._quotas[_place_of(change.object)] = change.object
+        self._inbox.wake()
+
+    async def _store_changes(self) -> None:
+        while True:
+            await self._inbox.wait()
+            pending, counted = self._inbox.pending, self._counted
+            if counted is None or pending.is_empty:
+                continue
+            if not self._has_lists and not set(ALL_KINDS) <= pending.lists.keys():
+                continue  # the first comparison needs all kinds: policies live in namespaces
+            batch = self._inbox.take()
+            try:
+                async with self._turn:
+                    await self._store(batch, counted)
+            except DatabaseError as error:
+                log.warning("changes of %s wait for the database: %s", self.cluster, error)
+                self._inbox.pending.put_back(batch)
+                await asyncio.sleep(DATABASE_PAUSE)
+                self._inbox.wake()
+
+    async def _store(self, batch: Pending, counted: CountedWatches) -> None:
+        if batch.lists or batch.policies:
+            await self._store_policies(batch)
+            await counted.adjust()
+        if not self._has_lists:
+            return
+        if batch.lists or batch.policies or batch.counted_lists:
+            await self._jobs.run(
+                ledger_changes.count_new, self.cluster, self.lease, counted.known(), self._quotas
+            )
+        for resource in batch.counted_lists:
+            await counted.meet(resource, self.lease, self._quotas)
+        if batch.counted:
+            again = await self._jobs.run(
+                ledger_changes.take_in,
+                self.cluster,
+                self.lease,
+                batch.counted,
+                received=batch.since,
+            )
+            counted.look_again(again)
+
+    async def _store_policies(self, batch: Pending) -> None:
+        now = await self._jobs.run(ledger_changes.clock_at, batch.since)
+        work = (self.cluster, self.lease)
+        try:
+            if batch.lists:
+                outcome = await self._jobs.run(
+                    policy_changes.take_in_lists, *work, batch.lists, now=now
+                )
+                self._left |= outcome.left
+                self._has_lists = True
+            changed = {**dict.fromkeys(self._left), **batch.policies}
+            if changed:
+                outcome = await self._jobs.run(policy_changes.take_in, *work, changed, now=now)
+                self._left = set(outcome.left)
+        except APIError as error:
+            # The changes are stored; what had to be written to the cluster is left to a run, which
+            # tries again and tells people.
+            log.warning("%s could not be written: %s", self.cluster, error)
+            await self._jobs.run(policy_changes.request_full_pass, self.cluster)
+
+    async def _write_edits(self) -> None:
+        """Write our edits as soon as they are known, and look for them now and then anyway."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._edited.wait(), 5.0)
+            self._edited.clear()
+            if not self._has_lists:
+                continue
+            try:
+                async with self._turn:
+                    await self._jobs.run(policy_changes.write_edits, self.cluster, self.lease)
+            except APIError as error:
+                log.warning("edits of %s could not be written: %s", self.cluster, error)
+                await self._jobs.run(policy_changes.request_full_pass, self.cluster)
+            except DatabaseError as error:
+                log.warning("edits of %s wait for the database: %s", self.cluster, error)
+            if self._counted is not None:
+                self._inbox.wake()
+
+    async def _keep_up(self, client: WatchClient) -> None:
+        """Each second: what time alone changes, and what waits for its time."""
+        while True:
+            await asyncio.sleep(UPKEEP)
+            counted = self._counted
+            if counted is None or not self._has_lists:
+                continue
+            if (is_open := not self.problem) and not self._was_open:
+                await self._jobs.run(note_open, self.cluster)
+            self._was_open = is_open
+            try:
+                await counted.note_due()
+                await self._end_orphans(client, counted)
+            except (APIError, DatabaseError) as error:
+                log.warning("reservations of %s wait: %s", self.cluster, error)
+
+    async def _end_orphans(self, client: WatchClient, counted: CountedWatches) -> None:
+        for place in await self._jobs.run(ledger_changes.due_orphans, self.cluster):
+            target = counted.target_in(*place)
+            if target is None:
+                continue
+            started = time.monotonic()
+            listed = await client.list(target)
+            present = frozenset(item["metadata"]["uid"] for item in listed.items)
+            async with self._turn:
+                await self._jobs.run(
+                    ledger_changes.end_orphans,
+                    self.cluster,
+                    self.lease,
+                    place,
+                    present,
+                    started=started,
+                )
+
+
+def _credentials_of(cluster: Cluster) -> Credentials:
+    return connections.open_credentials(cluster)
+
+
+def _place_of(item: Item) -> tuple[str, str]:
+    return item["metadata"].get("namespace", ""), item["metadata"]["name"]

@@ -1,0 +1,215 @@
+"""CountedWatches: the watches of all that quotas of one cluster count, begun and ended as needed.
+
+Pods, claims and services are always watched; other resources where a quota counts them; Secrets in
+the namespaces alone whose quotas count them, since a list shows their contents.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.request import GroupVersionResource
+from policies.db.clock import read_clock
+from sync.client.kinds import kind_of
+from sync.client.watches import Listed, Target, Watch, path_of
+from sync.connect import connections
+from sync.connect.permissions import SECRETS
+from sync.errors import APIError, ForbiddenError, NotFoundError
+from sync.follow import ledger_changes
+from sync.follow.counted_objects import CountedObjects, trim_object
+from sync.follow.ledger_changes import CountedChange
+from sync.follow.pauses import pause_after
+from sync.inventory.observations import KINDS, WITH_CONTENTS
+from sync.passes import ledger_pass
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Mapping
+
+    from policies.models import Cluster
+    from sync.client.kinds import ClientKind
+    from sync.client.watches import WatchClient
+    from sync.follow.jobs import Jobs
+    from sync.follow.leases import FollowLease
+    from sync.follow.pending import Inbox
+    from sync.values import Event
+
+    Item = dict[str, Any]
+
+ALWAYS: Final = tuple(GroupVersionResource(resource=name) for name in KINDS)
+BLIND_PAUSE: Final = 30.0
+"""Seconds until a resource is tried again that the cluster does not serve, or not to us."""
+DOUBT: Final = 5.0
+"""Seconds until a list is read again that lacks most of the known objects."""
+log = logging.getLogger(__name__)
+
+
+class CountedWatches:
+    """The watches of one cluster's counted resources, and the objects that they show."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        client: WatchClient,
+        jobs: Jobs,
+        group: asyncio.TaskGroup,
+        inbox: Inbox,
+    ) -> None:
+        self._cluster, self._client, self._jobs = cluster, client, jobs
+        self._group, self._inbox = group, inbox
+        self._tasks: dict[tuple[GroupVersionResource, str], asyncio.Task[None]] = {}
+        self._watches: dict[tuple[GroupVersionResource, str], Watch] = {}
+        self._objects: dict[GroupVersionResource, CountedObjects] = {}
+        self._blind: dict[GroupVersionResource, APIError] = {}
+        self._again: dict[GroupVersionResource, dict[str, dt.datetime]] = {}
+        self._clock_offset = 0.0
+
+    def known(self) -> dict[GroupVersionResource, CountedObjects | None]:
+        """The resources whose objects are all known; None for those that cannot be listed."""
+        listed = {each: objects for each, objects in self._objects.items() if self._is_listed(each)}
+        return {**dict.fromkeys(self._blind), **listed}
+
+    def target_in(self, resource: str, namespace: str) -> Target | None:
+        """How to list a resource in one namespace; None if it is not watched."""
+        for (watched, _), watch in self._watches.items():
+            if str(watched) == resource:
+                kind = watch.target.kind
+                return Target(kind, path_of(kind, namespace), trim_object)
+        return None
+
+    async def adjust(self) -> None:
+        """Begin and end watches, so that all that the present quotas count is watched."""
+        wanted = await self._jobs.run(ledger_changes.wanted_resources, self._cluster)
+        places = {(each, "") for each in ALWAYS}
+        for resource, namespaces in wanted.items():
+            is_secret = str(resource) == SECRETS
+            places |= {(resource, place) for place in (namespaces if is_secret else [""])}
+        for place in self._tasks.keys() - places:
+            self._tasks.pop(place).cancel()
+            self._watches.pop(place, None)
+        for resource in self._objects.keys() - {resource for resource, _ in places}:
+            del self._objects[resource]
+            self._blind.pop(resource, None)
+        for resource, namespace in places - self._tasks.keys():
+            watching = self._group.create_task(self._follow(resource, namespace))
+            self._tasks[resource, namespace] = watching
+
+    async def meet(
+        self,
+        resource: GroupVersionResource,
+        lease: FollowLease,
+        quotas: Mapping[tuple[str, str], Item],
+    ) -> None:
+        """Compare the ledger with all objects of a resource, or say why they are not known."""
+        if (error := self._blind.get(resource)) is not None:
+            await self._jobs.run(ledger_pass.note_blind, self._cluster, resource, error)
+            return
+        objects = self._objects.get(resource)
+        if objects is None or not self._is_listed(resource):
+            return
+        is_believed = await self._jobs.run(
+            ledger_changes.meet_list, self._cluster, lease, resource, objects, quotas
+        )
+        if not is_believed:
+            asyncio.get_running_loop().call_later(DOUBT, self._list_again, resource)
+
+    def look_again(self, due: Mapping[GroupVersionResource, Mapping[str, dt.datetime]]) -> None:
+        """Look at objects again once no admitted update can be under way."""
+        for resource, times in due.items():
+            self._again.setdefault(resource, {}).update(times)
+
+    async def note_due(self) -> None:
+        """Note the objects whose time has come: to be looked at again, or past their grace."""
+        if not any(self._again.values()) and not any(
+            objects.has_leaving for objects in self._objects.values()
+        ):
+            return
+        now = await self._jobs.run(read_clock)
+        for resource, objects in self._objects.items():
+            times = self._again.get(resource, {})
+            due = [uid for uid, at in times.items() if at <= now]
+            for uid in due:
+                del times[uid]
+            for item in [*objects.find(due), *objects.past_grace(now)]:
+                self._inbox.pending.put_counted(resource, CountedChange(item, is_gone=False))
+                self._inbox.wake()
+
+    async def _follow(self, resource: GroupVersionResource, namespace: str) -> None:
+        objects = self._objects.setdefault(resource, CountedObjects())
+        failures = 0
+        while True:
+            begun = time.monotonic()
+            try:
+                watch = await self._watch_of(resource, namespace)
+                async with aclosing(self._client.changes(watch)) as changes:
+                    async for change in changes:
+                        failures = 0
+                        self._note(resource, namespace, objects, change)
+                        await self._inbox.wait_for_room()
+            except (ForbiddenError, NotFoundError) as error:
+                if resource not in self._blind:
+                    self._blind[resource] = error
+                    self._inbox.pending.put_counted_list(resource)
+                    self._inbox.wake()
+                await asyncio.sleep(BLIND_PAUSE)
+                continue
+            except APIError as error:
+                failures += 1
+                log.debug("%s of %s: %s", resource, self._cluster, error)
+            await asyncio.sleep(pause_after(failures, time.monotonic() - begun))
+
+    def _note(
+        self,
+        resource: GroupVersionResource,
+        namespace: str,
+        objects: CountedObjects,
+        change: Listed | Event,
+    ) -> None:
+        pending = self._inbox.pending
+        if isinstance(change, Listed):
+            objects.replace(change.items, namespace)
+            self._blind.pop(resource, None)
+            pending.counted.pop(resource, None)  # the list is newer
+            pending.put_counted_list(resource)
+        elif change.type == "BOOKMARK":
+            return
+        elif change.type == "DELETED":
+            objects.remove(change.object)
+            pending.put_counted(resource, CountedChange(change.object, is_gone=True))
+        elif objects.put(change.object):
+            pending.put_counted(resource, CountedChange(change.object, is_gone=False))
+        self._inbox.wake()
+
+    async def _watch_of(self, resource: GroupVersionResource, namespace: str) -> Watch:
+        watch = self._watches.get((resource, namespace))
+        if watch is None:
+            kind = await self._jobs.run(_kind_of, self._cluster, resource)
+            target = Target(kind, path_of(kind, namespace), trim_object)
+            watch = self._watches[resource, namespace] = Watch(target)
+        return watch
+
+    def _is_listed(self, resource: GroupVersionResource) -> bool:
+        places = [place for place in self._tasks if place[0] == resource]
+        watches = [self._watches.get(place) for place in places]
+        return bool(watches) and all(watch is not None and watch.version for watch in watches)
+
+    def _list_again(self, resource: GroupVersionResource) -> None:
+        """Begin the watches of a resource anew, with a list."""
+        for place in [place for place in self._tasks if place[0] == resource]:
+            self._tasks.pop(place).cancel()
+            self._watches.pop(place, None)
+            watching = self._group.create_task(self._follow(*place))
+            self._tasks[place] = watching
+
+
+def _kind_of(cluster: Cluster, resource: GroupVersionResource) -> ClientKind:
+    if str(resource) in KINDS:
+        return kind_of(KINDS[str(resource)])
+    with connections.open_client(cluster) as client:
+        return client.find_kind(
+            resource.group, resource.resource, contents=str(resource) in WITH_CONTENTS
+        )

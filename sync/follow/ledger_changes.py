@@ -1,0 +1,196 @@
+"""Changes of counted objects, brought into the ledger: events, complete lists, new quotas, orphans.
+
+Nothing is freed that still exists: a deletion is believed by uid; after a gap a complete list comes
+first; a reservation ends only once a list that began later lacks its object.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.resource_quota import resources_of
+from policies import services
+from policies.db.clock import read_clock
+from policies.ledger import observed
+from policies.ledger.live_objects import apply_list
+from policies.models import LedgerPass
+from sync import policy_writes
+from sync.inventory.observations import (
+    complete_list,
+    live_object,
+    names_by_quota,
+    places_of,
+    resources_in,
+    used_in,
+)
+from sync.passes.ledger_pass import meet_charges
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from engine.request import GroupVersionResource
+    from policies.models import Cluster
+    from sync.follow.counted_objects import CountedObjects
+    from sync.follow.leases import FollowLease
+    from sync.inventory.observations import NamespaceQuotas
+
+    Item = dict[str, Any]
+
+ADMITTED: Final = dt.timedelta(seconds=2)
+"""What a request takes beyond its webhooks: the time until its object is stored, and seen here."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedChange:
+    """One event of a counted object, as it is now or as it was before its deletion."""
+
+    item: Item
+    is_gone: bool
+
+
+def take_in(
+    cluster: Cluster,
+    lease: FollowLease,
+    changes: Mapping[GroupVersionResource, Sequence[CountedChange]],
+    *,
+    received: float,
+) -> dict[GroupVersionResource, Mapping[str, dt.datetime]]:
+    """Bring events into the ledger; returns the uids to look at again and when, by resource.
+
+    ``received`` is ``time.monotonic()`` before the first of them was read. Raises LostLeaseError.
+    """
+    places, known_at = places_of(cluster), clock_at(received)
+    again: dict[GroupVersionResource, Mapping[str, dt.datetime]] = {}
+    for resource, resource_changes in changes.items():
+        seen = [
+            _seen_object(change, resource, places, known_at)
+            for change in resource_changes
+            if change.item["metadata"].get("namespace", "") in places
+        ]
+        if seen:
+            changed = observed.take_in(
+                cluster.pk,
+                str(resource),
+                seen,
+                received=known_at,
+                guard=lease.guard,
+                names=names_by_quota(places, resource),
+            )
+            if changed.recheck:
+                again[resource] = changed.recheck
+    return again
+
+
+def clock_at(moment: float) -> dt.datetime:
+    """The database's time at a moment of ``time.monotonic()``."""
+    return read_clock() - dt.timedelta(seconds=max(0.0, time.monotonic() - moment))
+
+
+def meet_list(
+    cluster: Cluster,
+    lease: FollowLease,
+    resource: GroupVersionResource,
+    objects: CountedObjects,
+    figures: Mapping[tuple[str, str], Item],
+) -> bool:
+    """Compare the ledger with all objects of a resource; False if the list was not believed.
+
+    ``figures`` are the cluster's quotas, whose status counts where its own plugin enforces.
+    """
+    places = places_of(cluster)
+    if not resources_in(places).get(resource):
+        return True
+    _add_figures(places, figures)
+    complete = complete_list(cluster, resource, places, objects.all(), started=read_clock())
+    meet_charges(cluster, complete, lease.guard)
+    passes = LedgerPass.objects.filter(cluster=cluster, resource=str(resource))
+    return not passes.exclude(doubted=None).exists()
+
+
+def count_new(
+    cluster: Cluster,
+    lease: FollowLease,
+    known: Mapping[GroupVersionResource, CountedObjects | None],
+    figures: Mapping[tuple[str, str], Item],
+) -> bool:
+    """Count existing objects under names that are new in quotas; False if some are not known yet.
+
+    ``known`` maps resources to their objects; to None where the cluster does not let us list them.
+    """
+    new_quotas = services.uncounted(cluster)
+    if not new_quotas:
+        return True
+    new_namespaces = {quota.namespace for quota in new_quotas}
+    places = {name: it for name, it in places_of(cluster).items() if name in new_namespaces}
+    new_resources = resources_of(name for quota in new_quotas for name in quota.names)
+    wanted = [each for each in resources_in(places) if each in new_resources]
+    if any(each not in known for each in wanted):
+        return False
+    _add_figures(places, figures)
+    for resource in wanted:
+        objects = known[resource]
+        if objects is not None:
+            existing = objects.all(new_namespaces)
+            counted = complete_list(cluster, resource, places, existing, started=read_clock())
+            # These namespaces alone: what is not on this list is not gone.
+            apply_list(counted, believe=False, guard=lease.guard)
+    policy_writes.note_counted(cluster, new_quotas, guard=lease.guard)
+    return True
+
+
+def due_orphans(cluster: Cluster) -> dict[tuple[str, str], frozenset[str]]:
+    """The reservations whose objects should be there by now: uids by resource and namespace."""
+    return observed.due_orphans(cluster.pk, older_than=observed.CREATE_MARGIN + ADMITTED)
+
+
+def end_orphans(
+    cluster: Cluster,
+    lease: FollowLease,
+    place: tuple[str, str],
+    present: Collection[str],
+    *,
+    started: float,
+) -> int:
+    """Release the reservations of a resource in a namespace that a complete list lacks.
+
+    ``started`` is ``time.monotonic()`` before the list was requested.
+    """
+    return observed.release_missing(
+        cluster.pk, *place, present, list_started=clock_at(started), guard=lease.guard
+    )
+
+
+def wanted_resources(cluster: Cluster) -> dict[GroupVersionResource, set[str]]:
+    """The resources that the cluster's quotas count, and in which namespaces."""
+    return resources_in(places_of(cluster))
+
+
+def _add_figures(
+    places: Mapping[str, NamespaceQuotas], figures: Mapping[tuple[str, str], Item]
+) -> None:
+    """Put what the cluster's own plugin counted beside our quotas."""
+    for (namespace, name), live in figures.items():
+        place = places.get(namespace)
+        used = used_in(live) if place is not None and name in place.uids else None
+        if place is not None and used is not None:
+            place.observed[name] = used
+
+
+def _seen_object(
+    change: CountedChange,
+    resource: GroupVersionResource,
+    places: Mapping[str, NamespaceQuotas],
+    now: dt.datetime,
+) -> observed.SeenObject:
+    live = live_object(change.item, resource, places, now)
+    return observed.SeenObject(
+        uid=change.item["metadata"]["uid"],
+        name=live.name,
+        namespace=live.namespace,
+        counted={} if change.is_gone else live.counted,
+        is_gone=change.is_gone,
+        is_final=live.is_final,
+    )

@@ -1,0 +1,103 @@
+"""Inbox of one cluster: Pending changes, which its watches have shown and nobody has stored."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from engine.request import GroupVersionResource
+    from sync.follow.ledger_changes import CountedChange
+    from sync.values import ObjectKey
+
+    Item = dict[str, Any]
+
+
+MOST_EVENTS: Final = 20_000
+"""Events of counted objects that may be pending."""
+
+
+@dataclass(slots=True)
+class Pending:
+    """Changes by object, the newest of each; ``since`` is when the first of them was seen."""
+
+    lists: dict[str, tuple[Item, ...]] = field(default_factory=dict)
+    policies: dict[ObjectKey, Item | None] = field(default_factory=dict)
+    counted_lists: set[GroupVersionResource] = field(default_factory=set)
+    counted: dict[GroupVersionResource, list[CountedChange]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    since: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be stored."""
+        return not (self.lists or self.policies or self.counted_lists or self.counted)
+
+    def put_list(self, kind: str, items: tuple[Item, ...]) -> None:
+        """Note a complete list, which replaces all earlier changes of its kind."""
+        self._note_time()
+        self.lists[kind] = items
+        self.policies = {key: it for key, it in self.policies.items() if key.kind != kind}
+
+    def put_policy(self, key: ObjectKey, item: Item | None) -> None:
+        """Note an object as it is now; None: it is deleted."""
+        self._note_time()
+        self.policies[key] = item
+
+    def put_counted(self, resource: GroupVersionResource, change: CountedChange) -> None:
+        """Note the event of a counted object; their order matters."""
+        self._note_time()
+        self.counted[resource].append(change)
+
+    def put_counted_list(self, resource: GroupVersionResource) -> None:
+        """Note that all objects of a resource are to be met."""
+        self._note_time()
+        self.counted_lists.add(resource)
+
+    def put_back(self, earlier: Pending) -> None:
+        """Note again what could not be stored; newer changes win."""
+        self.lists = {**earlier.lists, **self.lists}
+        older = {k: it for k, it in earlier.policies.items() if k.kind not in self.lists}
+        self.policies = {**older, **self.policies}
+        self.counted_lists |= earlier.counted_lists
+        for resource, changes in earlier.counted.items():
+            self.counted[resource] = [*changes, *self.counted.get(resource, [])]
+        self.since = earlier.since
+
+    def _note_time(self) -> None:
+        if self.is_empty:
+            self.since = time.monotonic()
+
+
+class Inbox:
+    """Where the watches of a cluster put changes, and where they are taken from to be stored."""
+
+    def __init__(self) -> None:
+        self.pending = Pending()
+        self._news = asyncio.Event()
+        self._taken = asyncio.Event()
+
+    def wake(self) -> None:
+        """Let ``wait`` return: something was put."""
+        self._news.set()
+
+    async def wait(self) -> None:
+        """Wait until something was put since the last call."""
+        await self._news.wait()
+        self._news.clear()
+
+    def take(self) -> Pending:
+        """Take all that is pending."""
+        taken, self.pending = self.pending, Pending()
+        self._taken.set()
+        return taken
+
+    async def wait_for_room(self) -> None:
+        """Wait while too many events are pending: their watches are not read meanwhile."""
+        while sum(map(len, self.pending.counted.values())) > MOST_EVENTS:
+            self._taken.clear()
+            await self._taken.wait()

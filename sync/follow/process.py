@@ -1,0 +1,166 @@
+"""FollowerProcess: claims clusters, follows each in a task of its own, listens for our own edits.
+
+Several processes share the clusters by their leases; a process that is killed loses them within
+seconds. Truth is in the database: a process that begins compares complete lists with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import psycopg
+from django.db import DatabaseError, connection
+
+from policies import snapshot
+from policies.db.deferred import driver_parameters
+from policies.models import Cluster
+from sync.follow import leases
+from sync.follow.cluster import FollowedCluster
+from sync.follow.jobs import Jobs
+from sync.models import ClusterConnection
+from sync.runs.leases import LostLeaseError
+
+if TYPE_CHECKING:
+    from sync.follow.leases import FollowLease
+
+TICK: Final = 2.0
+"""Seconds between two renewals of all leases."""
+POLL: Final = 0.5
+"""Seconds between two looks at the clusters' revisions, where the database cannot notify."""
+AGAIN: Final = 5.0
+"""Seconds until a cluster is followed again that could not be."""
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Followed:
+    """A cluster that this process follows, and the credential with which it does."""
+
+    cluster: FollowedCluster
+    task: asyncio.Task[None]
+    generation: int
+    ended: float | None = None
+
+
+class FollowerProcess:
+    """All clusters that one process follows."""
+
+    def __init__(self) -> None:
+        self._holder = f"{socket.gethostname()[:80]} {os.getpid()}"
+        self._jobs = Jobs()
+        self._followed: dict[FollowLease, _Followed] = {}
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Let ``run`` end: the leases are released, so that others take over at once."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Follow until ``stop`` is called."""
+        listening = asyncio.create_task(self._listen())
+        try:
+            while not self._stopping.is_set():
+                try:
+                    await self._tick()
+                except DatabaseError as error:
+                    log.warning("the leases of clusters cannot be renewed: %s", error)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), TICK)
+        finally:
+            listening.cancel()
+            await self._end(set(self._followed))
+            await self._jobs.run(leases.release, list(self._followed))
+            self._jobs.close()
+
+    async def _tick(self) -> None:
+        """Renew the leases, end what is lost or changed, begin what is free."""
+        problems = {lease: each.cluster.problem for lease, each in self._followed.items()}
+        lost = await self._jobs.run(leases.renew, problems) if problems else set()
+        ended = {lease for lease, each in self._followed.items() if each.task.done()}
+        changed = await self._jobs.run(_with_other_credentials, self._generations())
+        await self._end(lost | ended | changed)
+        await self._jobs.run(leases.release, list((ended | changed) - lost))
+        for lease in lost | ended | changed:
+            self._followed.pop(lease, None)
+        for lease in await self._jobs.run(leases.claim, self._holder):
+            await self._begin(lease)
+
+    def _generations(self) -> dict[FollowLease, int]:
+        return {lease: each.generation for lease, each in self._followed.items()}
+
+    async def _begin(self, lease: FollowLease) -> None:
+        cluster, generation = await self._jobs.run(_read_cluster, lease.cluster_id)
+        followed = FollowedCluster(cluster, lease, self._jobs)
+        task = asyncio.create_task(self._follow(followed))
+        self._followed[lease] = _Followed(followed, task, generation)
+        log.info("following %s", cluster)
+
+    async def _follow(self, followed: FollowedCluster) -> None:
+        """Follow one cluster; its failure concerns no other one."""
+        try:
+            await followed.run()
+        except* LostLeaseError as lost:
+            log.warning("%s is followed no longer: %s", followed.cluster, lost.exceptions[0])
+        except* Exception:  # the outermost layer of one cluster's work
+            log.exception("%s cannot be followed, and is tried again", followed.cluster)
+            await asyncio.sleep(AGAIN)
+
+    async def _end(self, ending: set[FollowLease]) -> None:
+        tasks = [self._followed[lease].task for lease in ending if lease in self._followed]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _listen(self) -> None:
+        """Tell each cluster of edits of its policies, as the database notifies of them."""
+        while True:
+            try:
+                if connection.vendor == "postgresql":
+                    await self._receive_notices()
+                else:
+                    await self._look_at_revisions()
+            except (DatabaseError, psycopg.Error) as error:
+                log.warning("edits are noticed late: %s", error)
+                await asyncio.sleep(1.0)
+
+    async def _receive_notices(self) -> None:
+        parameters = driver_parameters()
+        async with await psycopg.AsyncConnection.connect(**parameters, autocommit=True) as listener:
+            await listener.execute(f"LISTEN {snapshot.CHANNEL}")
+            async for notice in listener.notifies():
+                self._note_edit({int(notice.payload)} if notice.payload.isdecimal() else set())
+
+    async def _look_at_revisions(self) -> None:
+        revisions: dict[int, int] = {}
+        while True:
+            present = await self._jobs.run(_read_revisions)
+            self._note_edit({pk for pk, number in present.items() if revisions.get(pk) != number})
+            revisions = present
+            await asyncio.sleep(POLL)
+
+    def _note_edit(self, cluster_ids: set[int]) -> None:
+        for lease, each in self._followed.items():
+            if lease.cluster_id in cluster_ids:
+                each.cluster.note_edit()
+
+
+def _read_cluster(cluster_id: int) -> tuple[Cluster, int]:
+    cluster = Cluster.objects.get(pk=cluster_id)
+    generations = ClusterConnection.objects.filter(cluster=cluster)
+    return cluster, generations.values_list("generation", flat=True).first() or 0
+
+
+def _read_revisions() -> dict[int, int]:
+    return dict(Cluster.objects.values_list("pk", "policy_revision"))
+
+
+def _with_other_credentials(generations: dict[FollowLease, int]) -> set[FollowLease]:
+    """The leases whose clusters have got another credential since they are followed."""
+    present = dict(ClusterConnection.objects.values_list("cluster_id", "generation"))
+    return {lease for lease, known in generations.items() if present.get(lease.cluster_id) != known}
