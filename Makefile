@@ -8,11 +8,11 @@ TESTS ?=
 # Without them each process would compile all modules anew, and pytest rewrite all assertions.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev frontend run test test-pythons test-postgres test-servers test-cluster test-ui fuzz faults chaos soak mutants conformance verify-all check lint walls types dependencies templates \
+.PHONY: help setup setup-dev frontend run test test-pythons test-postgres test-servers test-cluster test-e2e test-ui fuzz faults chaos soak mutants conformance verify-all check lint walls types dependencies templates \
 	settings schema client lock format clean python bench bench-quick bench-against bench-growth bench-peers bench-docs bench-profile bench-sets bench-ui screenshots
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
 
 python:
 	@command -v $(PYTHON) >/dev/null 2>&1 || { echo "gatehouse: there is no $(PYTHON); install Python 3.11 or later, or run: make PYTHON=/path/to/python $(MAKECMDGOALS)" >&2; exit 1; }
@@ -30,7 +30,7 @@ run: setup ## start the portal with demo policies on 127.0.0.1:8000
 	@$(PY) -m portal.dev.run $(if $(PORT),--port $(PORT))
 
 test: setup-dev ## run what needs no server, and of many equal cases a sample; WHOLE=1 runs all, COVERAGE=1 measures coverage
-	@$(PY) -m pytest -n 2 $(SAMPLE) -m "not servers and not postgres and not cluster and not bench and not faults and not ui$(BRIEF)" $(TESTS) $(if $(COVERAGE),--cov --cov-report=term:skip-covered --cov-fail-under=95)
+	@$(PY) -m pytest -n 2 $(SAMPLE) -m "not servers and not postgres and not cluster and not bench and not faults and not ui and not upstream$(BRIEF)" $(TESTS) $(if $(COVERAGE),--cov --cov-report=term:skip-covered --cov-fail-under=95)
 	@$(if $(COVERAGE),$(PY) -m coverage report --include='engine/*' --fail-under=100 --format=total >/dev/null || { echo "gatehouse: the engine is not covered in full"; exit 1; })
 
 test-pythons: setup-dev ## run the same, or TESTS=tests/portal, with the other Pythons, 3.12 to 3.14, as far as they are here
@@ -45,6 +45,10 @@ test-servers: setup-dev ## start the product's own processes, with PostgreSQL an
 test-cluster: setup-dev ## ask a real API server, from KUBEBUILDER_ASSETS or built once with Go into the cache
 	@$(PY) -m tests.cluster.build || [ $$? -eq 3 ]
 	@$(PY) -m pytest -n 2 --dist loadgroup -rs $(SAMPLE) -m "cluster$(BRIEF)" tests
+
+test-e2e: setup-dev ## run Kubernetes' own tests of ranges and quotas, ROUNDS=3 times; QUICK=1 ten of them, where they are built
+	@$(if $(QUICK),:,$(PY) -m tests.cluster.build && nice -n 10 $(PY) -m tests.upstream.build || [ $$? -eq 3 ])
+	@QUICK=$(QUICK) RESYNC=$(RESYNC) ROUNDS=$(or $(ROUNDS),$(if $(WHOLE),3,1)) $(PY) -m pytest -n 0 -p no:randomly -rs -m upstream $(if $(ONLY),-k $(ONLY)) tests/upstream
 
 test-ui: setup-dev ## visit pages with Chromium: all journeys, and each page in a sample of its looks; WHOLE=1 in all
 	@$(PY) -m portal.dev.bundle

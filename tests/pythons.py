@@ -16,7 +16,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 UV: Final = str(Path(sys.executable).parent / "uv")
-OTHERS: Final = ("servers", "postgres", "cluster", "bench", "faults", "ui")
+OTHERS: Final = ("servers", "postgres", "cluster", "bench", "faults", "ui", "upstream")
 """Marks of tests that need more than a Python."""
 
 

@@ -57,7 +57,7 @@ def say(text: str) -> None:
 
 def build() -> None:
     """Build missing programs; concurrent builds wait for each other."""
-    with _alone():
+    with alone():
         wanted = missing()
         if not wanted:
             say(f"all there: {', '.join(BUILT)} (in {' or '.join(map(str, folders()))})")
@@ -72,7 +72,7 @@ def build() -> None:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def alone() -> Iterator[None]:
     cache().mkdir(parents=True, exist_ok=True)
     with (cache() / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -85,7 +85,7 @@ def _make_family(names: list[str]) -> None:
         return
     with tempfile.TemporaryDirectory(prefix="gatehouse-build-") as folder:
         packages = [PACKAGES[name] for name in names]
-        write = _write_etcd_module if names == ["etcd"] else _write_module
+        write = _write_etcd_module if names == ["etcd"] else write_module
         write(Path(folder), packages)
         for name in names:
             _make(name, Path(folder))
@@ -103,11 +103,11 @@ def _write_etcd_module(folder: Path, packages: list[str]) -> None:
     _tidy(folder)
 
 
-def _write_module(folder: Path, packages: list[str]) -> None:
+def write_module(folder: Path, packages: list[str]) -> None:
     """Write our own ``go.mod`` that takes Kubernetes' parts at the versions it names."""
     say("fetching the list of modules")
     try:
-        text = _go(folder, "mod", "download", "-json", f"{_MODULE}@{KUBERNETES}")
+        text = run_go(folder, "mod", "download", "-json", f"{_MODULE}@{KUBERNETES}")
     except BuildError as error:
         raise UnavailableError(f"Go cannot fetch {_MODULE} {KUBERNETES}: {error}") from error
     fetched = json.loads(text)
@@ -118,7 +118,7 @@ def _write_module(folder: Path, packages: list[str]) -> None:
 
 def _tidy(folder: Path) -> None:
     try:
-        _go(folder, "mod", "tidy")
+        run_go(folder, "mod", "tidy")
     except BuildError as error:
         raise UnavailableError(f"Go cannot fetch the modules: {error}") from error
 
@@ -146,7 +146,7 @@ def _make(name: str, folder: Path) -> None:
     say(f"building {name}")
     draft = cache() / f".{name}.{os.getpid()}"
     try:
-        _go(folder, "build", "-ldflags", _flags(), "-o", str(draft), PACKAGES[name])
+        run_go(folder, "build", "-ldflags", link_flags(), "-o", str(draft), PACKAGES[name])
         draft.replace(cache() / name)
     finally:
         draft.unlink(missing_ok=True)
@@ -154,14 +154,14 @@ def _make(name: str, folder: Path) -> None:
     say(f"built {name}: {time.monotonic() - began:.0f} s, {size} MB")
 
 
-def _flags() -> str:
+def link_flags() -> str:
     """Link without debug tables; without a version a server calls itself v0.0.0."""
     major, minor, _ = KUBERNETES.removeprefix("v").split(".")
     version = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor}
     return " ".join(["-s", "-w", *(f"-X {_VERSION}.{key}={text}" for key, text in version.items())])
 
 
-def _go(folder: Path, *words: str) -> str:
+def run_go(folder: Path, *words: str) -> str:
     # The user's workspace or flags would change the build.
     around: dict[str, Any] = {**os.environ, "GOWORK": "off", "GOFLAGS": "-mod=mod -buildvcs=false"}
     done = subprocess.run(  # noqa: S603 - our own words

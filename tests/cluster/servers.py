@@ -196,14 +196,14 @@ def start_apiserver(made: Cluster, options: Options) -> None:
     made.start("kube-apiserver", [str(made.binaries.apiserver), *words, *options.more])
 
 
-def start_controllers(made: Cluster, controllers: Sequence[str]) -> None:
-    """Start kube-controller-manager with only these controllers."""
+def start_controllers(made: Cluster, controllers: Sequence[str], *more: str) -> None:
+    """Start kube-controller-manager with only these controllers, and more options."""
     assert made.binaries.controller_manager, "there is no kube-controller-manager here"
     words = [str(made.binaries.controller_manager), f"--kubeconfig={made.kubeconfig}"]
     words += ["--leader-elect=false", "--bind-address=127.0.0.1", f"--secure-port={free_port()}"]
     words += [f"--cert-dir={made.folder / 'run'}", f"--controllers={','.join(controllers)}"]
     # The interval of full recounts; the default is five minutes.
-    words += ["--resource-quota-sync-period=3s"]
+    words += ["--resource-quota-sync-period=3s", *more]
     made.start("kube-controller-manager", words)
 
 
