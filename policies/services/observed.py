@@ -138,11 +138,13 @@ def names_to_count(cluster: Cluster, names: Iterable[str]) -> list[str]:
 
 
 def _is_followed(cluster: Cluster) -> bool:
-    """Whether the portal enforces in the cluster, and a worker follows it now."""
+    """Whether the portal enforces in the cluster, and a follower or a worker looks at it now."""
     database_now = read_clock()
     pass_interval = dt.timedelta(minutes=settings.GATEHOUSE_SYNC_FULL_PASS_MINUTES)
-    is_looked_after = Q(sync_state__lease_until__gt=database_now) | Q(
-        sync_state__last_success__gt=database_now - max(2 * pass_interval, _ALIVE)
+    is_looked_after = (
+        Q(follower__lease_until__gt=database_now)
+        | Q(sync_state__lease_until__gt=database_now)
+        | Q(sync_state__last_success__gt=database_now - max(2 * pass_interval, _ALIVE))
     )
     # Through relations that sync's models add to Cluster: this package must not import sync.
     followed_cluster = Cluster.objects.filter(

@@ -156,11 +156,11 @@ class WatchClient:
                         yield change
                     return
                 listed = await self.list(watch.target)
-                yield listed
                 watch.version = listed.resource_version
+                yield listed
             async for event in self._events(watch, resourceVersion=watch.version):
-                yield event
                 watch.version = event.resource_version
+                yield event
         except ExpiredError:
             watch.version = ""
 
@@ -192,13 +192,14 @@ class WatchClient:
         try:
             async for event in self._events(watch, **parameters):
                 if present is None:
-                    yield event
                     watch.version = event.resource_version
+                    yield event
                 elif event.type != "BOOKMARK":
                     present.append(event.object)
                 elif _INITIAL_END in (event.object["metadata"].get("annotations") or {}):
-                    yield Listed(tuple(present), event.resource_version)
+                    listed = Listed(tuple(present), event.resource_version)
                     watch.version, present = event.resource_version, None
+                    yield listed
         except InvalidError:
             if present is None:
                 raise
@@ -266,6 +267,8 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             for line in lines:
                 if line.strip():
                     yield bytes(line)
+    if unfinished.strip():
+        yield bytes(unfinished)
 
 
 async def _error_in(response: httpcore2.Response) -> APIError:

@@ -187,6 +187,8 @@ class FollowedCluster:
         work = (self.cluster, self.lease)
         try:
             if batch.lists:
+                # The cluster answers: quotas that are new in it will be counted.
+                await self._jobs.run(note_open, self.cluster)
                 outcome = await self._jobs.run(
                     policy_changes.take_in_lists, *work, batch.lists, now=now
                 )

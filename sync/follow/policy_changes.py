@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from policies import services
 from policies.db.clock import read_clock
 from policies.models import PolicyRevision
 from policies.object_sets.brake import brake
@@ -43,7 +44,7 @@ _STORED: Final = frozenset({"import", "forget"})
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``left`` are objects that could not be forgotten yet, such as namespaces with policies."""
+    """``left`` are deleted namespaces whose policies are still stored: they go after these."""
 
     left: frozenset[ObjectKey] = frozenset()
 
@@ -60,7 +61,9 @@ def take_in(
     Raises LostLeaseError, and APIError where a write to the cluster must follow and fails.
     """
     live = {key: one for key, one in changed.items() if one is not None and not is_leaving(one)}
-    keys = frozenset(changed) - baseline.seen_since(cluster, frozenset(changed), now)
+    left = _namespaces_in_use(cluster, changed.keys() - live.keys())
+    keys = frozenset(changed) - left
+    keys -= baseline.seen_since(cluster, keys, now)
     sides = Sides(
         ours=read_ours(cluster, keys),
         live={key: one for key, one in live.items() if key in keys},
@@ -78,9 +81,7 @@ def take_in(
                 baseline.remember(cluster, others, now=now)
         note_native(cluster, journal, {key.namespace for key in keys if key.namespace})
         _write(cluster, [one for one in judged if one.verdict.action in WRITES], journal, now=now)
-    forgotten = {one.key for one in judged if one.verdict.action == "forget"}
-    still_stored = frozenset(read_ours(cluster, forgotten)) if forgotten else frozenset()
-    return Outcome(left=still_stored)
+    return Outcome(left=left)
 
 
 def take_in_lists(
@@ -147,6 +148,25 @@ def write_edits(cluster: Cluster, lease: FollowLease) -> None:
 def request_full_pass(cluster: Cluster) -> None:
     """Request a full pass: its lists are complete, and it holds deletions for a person."""
     request(cluster, mode=SyncRun.Mode.SYNC, trigger="watch")
+
+
+def _namespaces_in_use(cluster: Cluster, gone: Collection[ObjectKey]) -> frozenset[ObjectKey]:
+    """The deleted namespaces that have policies here which are not known to be deleted.
+
+    Watches of different kinds are not ordered: a namespace's end may be seen before its policies'.
+    """
+    namespaces = {key for key in gone if key.kind == "Namespace"}
+    if not namespaces:
+        return frozenset()
+    stored = {
+        ObjectKey(kind, namespace, name)
+        for kind, model in services.KINDS.items()
+        for namespace, name in model.objects.filter(
+            namespace__cluster=cluster, namespace__name__in={key.name for key in namespaces}
+        ).values_list("namespace__name", "name")
+    }
+    in_use = {key.namespace for key in stored - set(gone)}
+    return frozenset(key for key in namespaces if key.name in in_use)
 
 
 def _write(

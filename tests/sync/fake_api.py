@@ -65,6 +65,7 @@ class FakeAPI:
         self.faults: list[Fault] = []
         self.denied: set[tuple[str, str]] = set()
         self.unknown_kinds: set[str] = set()
+        self.knows_watch_lists = True
         self.version: Any = {"major": "1", "minor": "36", "gitVersion": "v1.36.3"}
         self.stopping = threading.Event()
         self.credentials = Credentials("")
@@ -208,13 +209,18 @@ class _Handler(BaseHTTPRequestHandler):
         }
 
     def watch(self, kind: str, namespace: str) -> None:
-        store, since = self.api.store, int(self.query.get("resourceVersion", "0"))
+        store, since = self.api.store, int(self.query.get("resourceVersion") or 0)
+        with_list = self.query.get("sendInitialEvents") == "true"
+        if with_list and not self.api.knows_watch_lists:
+            raise Refused(422, "Invalid", "sendInitialEvents: Forbidden: is not allowed")
         deadline = time.monotonic() + int(self.query.get("timeoutSeconds", "1"))
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        if since < store.oldest:
+        if with_list:
+            since = self.send_initial_events(kind, namespace)
+        elif since < store.oldest:
             message = f"too old resource version: {since} ({store.oldest})"
             self.line("ERROR", Refused(410, "Expired", message).status)
             deadline = 0
@@ -231,6 +237,16 @@ class _Handler(BaseHTTPRequestHandler):
             bookmark = {"kind": kind, "metadata": {"resourceVersion": str(since)}}
             self.line("BOOKMARK", bookmark)
         self.wfile.write(b"0\r\n\r\n")
+
+    def send_initial_events(self, kind: str, namespace: str) -> int:
+        with self.api.store.changed:
+            present, since = self.api.store.of_kind(kind, namespace), self.api.store.version
+        for manifest in present:
+            self.line("ADDED", manifest)
+        annotations = {"k8s.io/initial-events-end": "true"}
+        metadata = {"resourceVersion": str(since), "annotations": annotations}
+        self.line("BOOKMARK", {"kind": kind, "metadata": metadata})
+        return since
 
     def line(self, word: str, manifest: Any) -> None:
         data = json.dumps({"type": word, "object": manifest}).encode() + b"\n"

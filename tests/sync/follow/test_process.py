@@ -1,0 +1,177 @@
+"""A follower process: it takes clusters, stores what happens there, and lets go."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from contextlib import contextmanager
+from ipaddress import ip_network
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+
+from policies import services
+from policies.models import Charge, ClusterFollower, QuotaUsage
+from sync.connect import connections
+from sync.follow import leases
+from sync.follow.process import FollowerProcess
+from sync.models import SyncRun, SyncState
+from tests import factories
+from tests.builders import pod
+from tests.sync.fake_api import FakeAPI, fake_api
+from tests.sync.pass_setup import connected, edit, own, quota, row, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LIMIT = 20.0
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[FakeAPI]:
+    """A cluster with a namespace and a quota, which connections lead to."""
+    settings.GATEHOUSE_CLUSTER_ADDRESSES = [ip_network("127.0.0.0/8")]
+    with fake_api() as made:
+        made.store.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+        made.store.put(quota({"pods": "5"}))
+        monkeypatch.setattr(connections, "credentials_of", lambda _connection: made.credentials)
+        connected()
+        yield made
+
+
+@contextmanager
+def following() -> Iterator[FollowerProcess]:
+    """A process that follows in a thread, until the block ends."""
+    made: list[FollowerProcess] = []
+    begun = threading.Event()
+
+    async def go() -> None:
+        made.append(FollowerProcess())
+        begun.set()
+        await made[0].run()
+
+    def work() -> None:
+        asyncio.run(go())
+        connection.close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait(LIMIT)
+    try:
+        yield made[0]
+    finally:
+        made[0].stop()
+        thread.join(LIMIT)
+        assert not thread.is_alive()
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def is_followed() -> bool:
+    return ClusterFollower.objects.exclude(heartbeat=None).exists()
+
+
+def used(name: str = "rq") -> Any:
+    return QuotaUsage.objects.get(quota__name=name).used
+
+
+def put_pod(api: FakeAPI, name: str, **status: Any) -> str:
+    metadata = {"name": name, "namespace": "team"}
+    made = api.store.put({**pod({}), "metadata": metadata, "status": status})
+    return str(made["metadata"]["uid"])
+
+
+def test_what_is_there_and_what_happens_is_stored(api: FakeAPI) -> None:
+    with following():
+        until(is_followed)
+        assert stored() == {"hard": {"pods": "5"}}
+        api.store.put(quota({"pods": "6"}))
+        until(lambda: stored() == {"hard": {"pods": "6"}})
+        api.store.remove("ResourceQuota", "rq", "team")
+        until(lambda: stored() is None)
+
+
+def test_objects_are_counted_and_freed(api: FakeAPI) -> None:
+    put_pod(api, "before")
+    with following():
+        until(lambda: is_followed() and used() == {"pods": "1"})
+        put_pod(api, "a")
+        until(lambda: used() == {"pods": "2"})
+        put_pod(api, "a", phase="Succeeded")
+        until(lambda: used() == {"pods": "1"})
+        api.store.remove("Pod", "before", "team")
+        until(lambda: used() == {"pods": "0"})
+        assert set(Charge.objects.values_list("state", flat=True)) == {"released"}
+
+
+def test_new_quota_counts_what_exists(api: FakeAPI) -> None:
+    put_pod(api, "a")
+    with following():
+        until(is_followed)
+        api.store.put(quota({"pods": "3"}, name="new"))
+        until(lambda: stored("new") and not services.uncounted(connected()))
+        assert used("new") == {"pods": "1"}
+
+
+def test_edit_of_ours_is_written(api: FakeAPI) -> None:
+    with following():
+        until(is_followed)
+        own(connected())
+        SyncState.objects.update(last_full_pass="2026-11-21T10:00:00Z")
+        edit({"pods": "7"})
+        until(lambda: api.store.find("ResourceQuota", "team", "rq").manifest["spec"]["hard"]["pods"] == "7")
+        until(lambda: row().state == "in-sync")
+
+
+def test_drift_is_noticed(api: FakeAPI) -> None:
+    own(connected())
+    with following():
+        until(is_followed)
+        api.store.put(quota({"pods": "9"}))
+        until(lambda: row().state == "drifted")
+        assert stored() == {"hard": {"pods": "5"}}
+
+
+def test_lease_goes_at_the_end_and_another_takes_over(api: FakeAPI) -> None:
+    with following():
+        until(is_followed)
+        held = ClusterFollower.objects.get()
+        assert held.lease_until is not None
+        assert leases.claim("other") == []
+    assert ClusterFollower.objects.get().lease_until is None
+    api.store.put(quota({"pods": "8"}))
+    with following():
+        until(lambda: stored() == {"hard": {"pods": "8"}})
+        assert ClusterFollower.objects.get().epoch > held.epoch
+
+
+def test_refused_credential_asks_for_a_run_that_tells_people(api: FakeAPI) -> None:
+    api.inject("status-401", times=1000)
+    with following():
+        until(lambda: SyncRun.objects.filter(state="waiting", mode="sync").exists())
+    assert ClusterFollower.objects.get().heartbeat is None
+
+
+def test_gap_leads_to_a_list_before_anything_is_freed(api: FakeAPI) -> None:
+    uid = put_pod(api, "a")
+    with following():
+        until(lambda: is_followed() and used() == {"pods": "1"})
+        api.inject("status-410", path="pods?", times=1)
+        api.store.remove("Pod", "a", "team")
+        until(lambda: used() == {"pods": "0"})
+    assert Charge.objects.get(object_uid=uid).state == "released"
+
+
+def test_cluster_that_is_not_connected_is_not_followed() -> None:
+    factories.cluster()
+    with following() as process:
+        assert process
+    assert not ClusterFollower.objects.exists()
