@@ -1,4 +1,4 @@
-"""Client: version, can, get, list by pages, watch, apply, create, replace, delete with guards."""
+"""Client: version, can, get, list by pages, apply, create, replace, delete with guards."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from sync.errors import (
     NotFoundError,
     TooLargeError,
 )
-from sync.values import Event, Limits, Listing, ObjectKey
+from sync.values import Limits, Listing, ObjectKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from sync.client.kinds import ClientKind
     from sync.values import Credentials
@@ -133,27 +133,6 @@ class Client:
         """
         version, kind = find_resource(self._session.read_path, group, resource)
         return kind_at(group, version, resource, **({"kind": kind} if contents else {}))
-
-    def watch(
-        self, kind: str, resource_version: str, *, seconds: float, namespace: str = ""
-    ) -> Iterator[Event]:
-        """Yield changes and bookmarks since a version for a number of seconds.
-
-        Ends early after as many events as a list may have objects. Raises ExpiredError if the
-        version is too old to continue from.
-        """
-        watched_kind = kind_of(kind)
-        params = {
-            "resourceVersion": resource_version,
-            "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(max(1, round(seconds))),
-        }
-        request = ApiRequest(
-            method="list", kind=watched_kind, namespace=namespace, params=params, is_watch=True
-        )
-        event_lines = self._session.stream(request, seconds + _GRACE)
-        for _, event_line in zip(range(self._limits.objects), event_lines, strict=False):
-            yield answers.checked_event(event_line, watched_kind)
 
     def apply(
         self,

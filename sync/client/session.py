@@ -1,10 +1,9 @@
-"""Session: ApiRequest prepared by the library; an answer read whole or streamed by lines."""
+"""Session: ApiRequest prepared by the library; an answer read whole."""
 
 from __future__ import annotations
 
 import re
 import threading
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,7 +23,7 @@ from sync.errors import InvalidError
 from sync.values import FIELD_MANAGER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from sync.addresses import Network as Addresses
@@ -49,7 +48,6 @@ class ApiRequest:
     namespace: str = ""
     params: Mapping[str, str] | None = None
     body: Mapping[str, Any] | None = None
-    is_watch: bool = False
 
 
 class Session:
@@ -88,30 +86,6 @@ class Session:
         """Read a path that belongs to no kind, such as ``version``."""
         return self._read_answer(BasicRequest("GET", path))
 
-    def stream(self, request: ApiRequest, seconds: float) -> Iterator[bytes]:
-        """Send a request and yield the answer line by line for a number of seconds at most."""
-        self._meter.start(seconds, read_seconds=seconds)
-        stream_deadline = time.monotonic() + seconds
-        response = self._open_response(self._prepared_request(request))
-        try:
-            body_pieces, unfinished_line = response.iter_raw(), bytearray()
-            while True:
-                seconds_left = stream_deadline - time.monotonic()
-                # The consumer of a line may send requests of its own, which reset the shared meter.
-                self._meter.start(seconds_left, read_seconds=seconds)
-                self._meter.take(len(unfinished_line))
-                body_piece = next(body_pieces, None)
-                if body_piece is None:
-                    break
-                unfinished_line += body_piece
-                if b"\n" in body_piece:
-                    *whole_lines, unfinished_line = unfinished_line.split(b"\n")
-                    yield from (bytes(line) for line in whole_lines if line.strip())
-            if unfinished_line.strip():
-                yield bytes(unfinished_line)
-        finally:
-            response.close()
-
     def _read_answer(self, request: BasicRequest) -> dict[str, Any]:
         self._meter.start(self._limits.seconds)
         response = self._open_response(request)
@@ -137,7 +111,6 @@ class Session:
             None if request.body is None else _BodyWithoutName,
             request.name or None,
             (request.namespace or ALL_NS) if request.kind.is_namespaced else None,
-            watch=request.is_watch,
             params=dict(request.params or {}),
             headers=_METADATA_ALONE
             if request.kind.kind == METADATA

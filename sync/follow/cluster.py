@@ -61,7 +61,7 @@ class FollowedCluster:
         self._left: set[ObjectKey] = set()
         self._has_lists = False
         self._was_open = False
-        self._counted: CountedWatches | None = None
+        self._counted: CountedWatches
 
     @property
     def problem(self) -> str:
@@ -145,33 +145,30 @@ class FollowedCluster:
     async def _store_changes(self) -> None:
         while True:
             await self._inbox.wait()
-            pending, counted = self._inbox.pending, self._counted
-            if counted is None or pending.is_empty:
-                continue
-            if not self._has_lists and not set(ALL_KINDS) <= pending.lists.keys():
-                continue  # the first comparison needs all kinds: policies live in namespaces
-            batch = self._inbox.take()
-            try:
-                async with self._turn:
-                    await self._store(batch, counted)
-            except DatabaseError as error:
-                log.warning("changes of %s wait for the database: %s", self.cluster, error)
-                self._inbox.pending.put_back(batch)
-                await asyncio.sleep(DATABASE_PAUSE)
-                self._inbox.wake()
+            while self._can_store():
+                batch = self._inbox.take()
+                try:
+                    async with self._turn:
+                        await self._store(batch)
+                except DatabaseError as error:
+                    log.warning("changes of %s wait for the database: %s", self.cluster, error)
+                    self._inbox.pending.put_back(batch)
+                    await asyncio.sleep(DATABASE_PAUSE)
 
-    async def _store(self, batch: Pending, counted: CountedWatches) -> None:
+    def _can_store(self) -> bool:
+        # The first comparison needs all kinds: policies live in namespaces.
+        has_lists = self._has_lists or set(ALL_KINDS) <= self._inbox.pending.lists.keys()
+        return has_lists and not self._inbox.pending.is_empty
+
+    async def _store(self, batch: Pending) -> None:
+        counted = self._counted
         if batch.lists or batch.policies:
             await self._store_policies(batch)
             await counted.adjust()
-        if not self._has_lists:
-            return
         if batch.lists or batch.policies or batch.counted_lists:
             await self._jobs.run(
                 ledger_changes.count_new, self.cluster, self.lease, counted.known(), self._quotas
             )
-        for resource in batch.counted_lists:
-            await counted.meet(resource, self.lease, self._quotas)
         if batch.counted:
             again = await self._jobs.run(
                 ledger_changes.take_in,
@@ -181,6 +178,8 @@ class FollowedCluster:
                 received=batch.since,
             )
             counted.look_again(again)
+        for resource in batch.counted_lists:
+            await counted.meet(resource, self.lease, self._quotas)
 
     async def _store_policies(self, batch: Pending) -> None:
         now = await self._jobs.run(ledger_changes.clock_at, batch.since)
@@ -220,28 +219,25 @@ class FollowedCluster:
                 await self._jobs.run(policy_changes.request_full_pass, self.cluster)
             except DatabaseError as error:
                 log.warning("edits of %s wait for the database: %s", self.cluster, error)
-            if self._counted is not None:
-                self._inbox.wake()
 
     async def _keep_up(self, client: WatchClient) -> None:
         """Each second: what time alone changes, and what waits for its time."""
         while True:
             await asyncio.sleep(UPKEEP)
-            counted = self._counted
-            if counted is None or not self._has_lists:
+            if not self._has_lists:
                 continue
             if (is_open := not self.problem) and not self._was_open:
                 await self._jobs.run(note_open, self.cluster)
             self._was_open = is_open
             try:
-                await counted.note_due()
-                await self._end_orphans(client, counted)
+                await self._counted.note_due()
+                await self._end_orphans(client)
             except (APIError, DatabaseError) as error:
                 log.warning("reservations of %s wait: %s", self.cluster, error)
 
-    async def _end_orphans(self, client: WatchClient, counted: CountedWatches) -> None:
+    async def _end_orphans(self, client: WatchClient) -> None:
         for place in await self._jobs.run(ledger_changes.due_orphans, self.cluster):
-            target = counted.target_in(*place)
+            target = self._counted.target_in(*place)
             if target is None:
                 continue
             started = time.monotonic()

@@ -76,7 +76,7 @@ class CountedWatches:
     def target_in(self, resource: str, namespace: str) -> Target | None:
         """How to list a resource in one namespace; None if it is not watched."""
         for (watched, _), watch in self._watches.items():
-            if str(watched) == resource:
+            if str(watched) == resource and watched not in self._blind:
                 kind = watch.target.kind
                 return Target(kind, path_of(kind, namespace), trim_object)
         return None

@@ -91,8 +91,19 @@ class Inbox:
         self._news.clear()
 
     def take(self) -> Pending:
-        """Take all that is pending."""
-        taken, self.pending = self.pending, Pending()
+        """Take what is to be stored next: policies, else all events and one list of a resource.
+
+        Policies are first, since reviews wait for them.
+        """
+        waiting = self.pending
+        if waiting.lists or waiting.policies:
+            taken = Pending(lists=waiting.lists, policies=waiting.policies, since=waiting.since)
+            waiting.lists, waiting.policies = {}, {}
+            return taken
+        taken = Pending(counted=waiting.counted, since=waiting.since)
+        waiting.counted = defaultdict(list)
+        if waiting.counted_lists:
+            taken.counted_lists.add(waiting.counted_lists.pop())
         self._taken.set()
         return taken
 

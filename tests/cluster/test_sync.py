@@ -1,4 +1,4 @@
-"""Passes over a real API server: import, ownership, writes, drift, conflicts, watches."""
+"""Passes over a real API server: import, ownership, writes, drift, conflicts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from sync.client import Client
 from sync.installation.custom_resource import metadata_policy_definition
 from sync.models import ClusterConnection, SyncedObject, SyncRun
 from sync.passes import full_pass, resolution
-from sync.passes import watch as passes_watch
 from sync.runs import leases
 from tests import factories
 from tests.cluster.test_client import credentials
@@ -56,16 +55,13 @@ def client(plane: ControlPlane) -> Iterator[Client]:
         yield made
 
 
-def sync(client: Client, *, mode: str = "sync", watch: float = 0) -> SyncRun:
+def sync(client: Client, *, mode: str = "sync") -> SyncRun:
     cluster = factories.cluster()
     defaults = {"server": "https://10.0.0.1", "method": "token", "sealed": b"x"}
     ClusterConnection.objects.get_or_create(cluster=cluster, defaults=defaults)
     run = SyncRun.objects.create(cluster=cluster, mode=mode, trigger="person", state="running")
     with leases.hold(cluster, 60) as lease:
-        if watch:
-            passes_watch.watch_for(cluster, client, run, lease, watch)
-        else:
-            run.state = full_pass.full_pass(cluster, client, run, lease)
+        run.state = full_pass.full_pass(cluster, client, run, lease)
     return run
 
 
@@ -220,16 +216,3 @@ def test_preview_asks_the_api_server_and_stores_nothing(
     run = sync(client, mode="preview")
     assert run.results.get(namespace=place).message == "would create"
     assert live(plane, place) is None
-
-
-def test_watch_imports_changes_between_passes(
-    plane: ControlPlane, place: str, client: Client
-) -> None:
-    put(plane, quota(place, pods="5"))
-    sync(client)
-    put(plane, quota(place, pods="6"))
-    sync(client, mode="watch", watch=8)
-    found = services.find_object(
-        factories.cluster(), kind="ResourceQuota", name="rq", namespace=place
-    )
-    assert found.to_manifest()["spec"]["hard"] == {"pods": "6"}

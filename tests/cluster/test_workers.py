@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import signal
 import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
@@ -155,8 +154,7 @@ def test_worker_killed_at_each_call_is_followed_by_one_that_ends_it(
     seen: Views, database: Path, tmp_path: Path
 ) -> None:
     number = len(seen.all())
-    quiet = {"GATEHOUSE_SYNC_WATCH_SECONDS": "0", "GATEHOUSE_WORKER_TASKS": str(number)}
-    work = background(tmp_path, database, **quiet)
+    work = background(tmp_path, database, GATEHOUSE_WORKER_TASKS=str(number))
     work.connect(seen)
     with work.start("beat"), work.start("worker") as worker, ExitStack() as later:
         wait_for(lambda: work.count("done", "import") == number)
@@ -219,20 +217,3 @@ def test_two_workers_two_beats_and_a_flushed_broker_end_like_one_of_each(
     assert [view.most_active for view in seen.all()] == [1] * len(seen.all())
     counted = "SELECT count(*), max(attempt) FROM sync_syncrun WHERE mode = 'import'"
     assert work.ask(counted) == [(len(seen.all()), 1)]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seen", [2], indirect=True)
-def test_worker_watches_two_clusters_at_once_and_ends_on_a_signal(
-    seen: Views, database: Path, tmp_path: Path
-) -> None:
-    work = background(tmp_path, database, GATEHOUSE_SYNC_WATCH_SECONDS="300")
-    work.connect(seen)
-    with work.start("beat"), work.start("worker") as worker:
-        wait_for(lambda: work.count("running", "watch") == 2)
-        edit_both(work, seen)
-        wait_for(lambda: are_all_wanted(work, seen))
-        wait_for(lambda: work.count("running", "watch") == 2)
-        worker.send_signal(signal.SIGTERM)
-        assert worker.wait(60) == 0
-    assert work.count("running", "watch") == 0

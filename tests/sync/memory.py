@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, Self
 from sync.errors import (
     APIError,
     ConflictError,
-    ExpiredError,
     FieldConflictError,
     NotFoundError,
 )
 from sync.values import Event, Listing, ObjectKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tests.builders import Manifest
 
@@ -109,15 +108,6 @@ class Memory:
         self._answered()
         items = tuple(copy.deepcopy(v) for k, v in self.objects.items() if k.kind == kind)
         return Listing(items, str(next(self._versions)), datetime.now(UTC))
-
-    def watch(self, kind: str, resource_version: str, *, seconds: float) -> Iterator[Event]:
-        self._called("watch", f"{kind} {seconds}")
-        if self.expired:
-            raise ExpiredError("too old", code=410)
-        for event in list(self.events):
-            is_later = int(event.resource_version) > int(resource_version)
-            if event.object["kind"] == kind and is_later:
-                yield event
 
     def apply(
         self,

@@ -17,8 +17,8 @@ from sync import policy_writes
 from sync.connect import connections
 from sync.errors import APIError, BusyError, ForbiddenError, UnreachableError
 from sync.models import ClusterConnection, SyncState
-from sync.passes import ledger_pass, lifecycle, watch
-from sync.runs import leases, pause
+from sync.passes import ledger_pass, lifecycle
+from sync.runs import pause
 from tests import factories
 from tests.builders import request
 from tests.sync.memory import Memory
@@ -148,21 +148,6 @@ def test_page_and_api_do_not_say_what_is_not_known(there: Peopled) -> None:
     known = snapshot.refresh().clusters["prod"].policy_set("team").resource_quotas
     assert [each.used.keys() for each in known] == [{"pods", "services"}]
     assert there.problem is None
-
-
-def test_quota_that_a_watch_takes_in_is_counted_in_that_watch(
-    there: Peopled, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(watch, "SLICE", 0.02)
-    there.put(quota({"pods": "9"}, name="earlier"))
-    carry_out()
-    there.put(quota({"pods": "4"}))
-    cluster = factories.cluster()
-    run = cluster.sync_runs.create(mode="watch", state="running", trigger="watch")
-    with leases.hold(cluster, 60) as lease:
-        watch.watch_for(cluster, there, run, lease, 0.2)  # type: ignore[arg-type]
-    assert waiting() == []
-    assert QuotaUsage.objects.get(quota__name="rq").used == {"pods": "3"}
 
 
 def test_quota_that_a_first_pass_takes_in_with_its_use_is_known(there: Peopled) -> None:

@@ -12,7 +12,6 @@ from sync.client import Client
 from sync.errors import (
     AlreadyExistsError,
     ConflictError,
-    ExpiredError,
     FieldConflictError,
     InvalidError,
     NotFoundError,
@@ -81,33 +80,6 @@ def test_a_list_of_one_namespace_has_no_others(api: FakeAPI, client: Client) -> 
     api.store.put({**quota(), "metadata": {"name": "q", "namespace": "other"}})
     assert len(client.list("ResourceQuota").items) == 2
     assert len(client.list("ResourceQuota", "default").items) == 1
-
-
-def test_a_watch_gives_changes_since_the_list_and_a_bookmark(api: FakeAPI, client: Client) -> None:
-    since = client.list("ResourceQuota").resource_version
-    api.store.put(quota())
-    api.store.remove("ResourceQuota", "q", "default")
-    events = list(client.watch("ResourceQuota", since, seconds=1))
-    assert [event.type for event in events] == ["ADDED", "DELETED", "BOOKMARK"]
-    assert events[-1].resource_version == str(api.store.version)
-
-
-def test_watch_continues_during_other_requests(api: FakeAPI, client: Client) -> None:
-    since = client.list("ResourceQuota").resource_version
-    api.store.put(quota("a"))
-    seen = []
-    for event in client.watch("ResourceQuota", since, seconds=1):
-        seen.append(event.type)
-        if event.type == "ADDED" and len(seen) == 1:
-            assert client.get("ResourceQuota", "a", "default") is not None
-            api.store.put(quota("b"))
-    assert seen == ["ADDED", "ADDED", "BOOKMARK"]
-
-
-def test_a_watch_from_too_long_ago_has_expired(api: FakeAPI, client: Client) -> None:
-    api.store.compact()
-    with pytest.raises(ExpiredError):
-        list(client.watch("ResourceQuota", "1", seconds=1))
 
 
 def test_an_apply_is_ours_by_name_and_strict(api: FakeAPI, client: Client) -> None:

@@ -127,13 +127,6 @@ def test_a_list_of_too_many_objects_is_given_up(api: FakeAPI, client: Client) ->
     api.store.objects.clear()
 
 
-@pytest.mark.parametrize("fault", ["garbage", "reset", "flood", "deep"])
-def test_a_watch_that_breaks_is_an_error_of_ours(api: FakeAPI, client: Client, fault: str) -> None:
-    api.inject(fault, path="watch=true")
-    with pytest.raises(APIError):
-        list(client.watch("Namespace", "1", seconds=1))
-
-
 def test_a_busy_server_says_when_to_come_back(api: FakeAPI, client: Client) -> None:
     api.inject("status-429")
     with pytest.raises(BusyError) as caught:

@@ -88,7 +88,7 @@ def follow(
 
 
 @pytest.mark.parametrize("knows_watch_lists", [True, False])
-def test_list_comes_first_and_then_each_change(api: FakeAPI, knows_watch_lists: bool) -> None:
+def test_list_comes_first_and_then_each_change(api: FakeAPI, *, knows_watch_lists: bool) -> None:
     api.knows_watch_lists = knows_watch_lists
 
     def act(number: int) -> None:

@@ -83,6 +83,10 @@ def used(name: str = "rq") -> Any:
     return QuotaUsage.objects.get(quota__name=name).used
 
 
+def in_cluster(api: FakeAPI) -> Any:
+    return api.store.find("ResourceQuota", "team", "rq").manifest["spec"]
+
+
 def put_pod(api: FakeAPI, name: str, **status: Any) -> str:
     metadata = {"name": name, "namespace": "team"}
     made = api.store.put({**pod({}), "metadata": metadata, "status": status})
@@ -127,7 +131,12 @@ def test_edit_of_ours_is_written(api: FakeAPI) -> None:
         own(connected())
         SyncState.objects.update(last_full_pass="2026-11-21T10:00:00Z")
         edit({"pods": "7"})
-        until(lambda: api.store.find("ResourceQuota", "team", "rq").manifest["spec"]["hard"]["pods"] == "7")
+        until(
+            lambda: (
+                api.store.find("ResourceQuota", "team", "rq").manifest["spec"]["hard"]["pods"]
+                == "7"
+            )
+        )
         until(lambda: row().state == "in-sync")
 
 

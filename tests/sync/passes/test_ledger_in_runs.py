@@ -21,8 +21,6 @@ from tests.sync.memory import Memory
 from tests.sync.pass_setup import connected, edit, own, quota, serve
 
 if TYPE_CHECKING:
-    from pytest_django import SettingsWrapper
-
     from sync.values import Listing
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -90,16 +88,6 @@ def test_next_run_looks_again_and_closes_the_alert(there: Troubled) -> None:
     assert (run.error, ledger_pass.FAILED in run.counts) == ("", False)
     assert kinds() == []
     assert LedgerPass.objects.get(resource=ledger_pass.WHOLE).problem == ""
-
-
-def test_watch_that_cannot_look_at_the_ledger_keeps_its_row(
-    there: Troubled, settings: SettingsWrapper
-) -> None:
-    settings.GATEHOUSE_SYNC_WATCH_SECONDS = 0.1
-    there.problem = UnreachableError("no route")
-    LedgerPass.objects.all().delete()
-    run = carry_out("watch")
-    assert (run.state, run.counts) == ("done", {ledger_pass.FAILED: 1})
 
 
 def test_refused_credential_stops_the_cluster_all_the_same(there: Troubled) -> None:

@@ -278,15 +278,13 @@ def test_edit_on_our_side_makes_a_pass_due(monkeypatch: pytest.MonkeyPatch) -> N
     assert SyncRun.objects.get(pk=run).trigger == "policy"
 
 
-def test_between_passes_the_cluster_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_pass_is_due_when_the_last_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, memory = connected(), Memory("team")
     memory.put(quota({"pods": "5"}))
     serve(monkeypatch, memory)
     lifecycle.carry_out(ask(cluster).pk)
-    [run] = schedule.due_runs()
-    assert SyncRun.objects.get(pk=run).mode == "watch"
+    assert schedule.due_runs() == []
     SyncState.objects.update(last_full_pass=read_clock() - HOUR)
-    SyncRun.objects.filter(pk=run).delete()
     [run] = schedule.due_runs()
     assert SyncRun.objects.get(pk=run).mode == "sync"
 
@@ -318,10 +316,23 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     return cluster
 
 
-def test_cluster_with_a_held_run_is_watched_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_follower_run_of_a_lost_process_is_not_repeated() -> None:
+    cluster = connected()
+    run = SyncRun.objects.create(
+        cluster=cluster,
+        mode="watch",
+        trigger="watch",
+        state="running",
+        heartbeat=read_clock() - HOUR,
+    )
+    schedule.due_runs()
+    run.refresh_from_db()
+    assert (run.state, run.error) == ("failed", "its follower was lost")
+
+
+def test_cluster_with_a_held_run_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = held(monkeypatch)
-    [run] = schedule.due_runs()
-    assert SyncRun.objects.get(pk=run).mode == "watch"
+    assert schedule.due_runs() == []
     assert cluster.ledger_passes.filter(resource="").exists()
     assert cluster.alerts.filter(kind="deletions-held", resolved=None).exists()
 
