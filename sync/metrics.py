@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 
 from policies.db.clock import read_clock
-from policies.models import LedgerPass
+from policies.models import ClusterFollower, LedgerPass
 from sync.models import (
     ClusterAlert,
     ClusterConnection,
@@ -48,9 +48,17 @@ class ClusterCollector:
 def _sync_gauges(now: dt.datetime) -> Iterator[Metric]:
     lag_gauge = GaugeMetricFamily(
         "gatehouse_sync_lag_seconds",
-        "Seconds since a pass or watch over the cluster ended well.",
+        "Seconds since a pass over the cluster ended well.",
         labels=["cluster"],
     )
+    follower_gauge = GaugeMetricFamily(
+        "gatehouse_follower_lag_seconds",
+        "Seconds since all watches of the cluster were last known to be open.",
+        labels=["cluster"],
+    )
+    for name, heartbeat in ClusterFollower.objects.values_list("cluster__name", "heartbeat"):
+        if heartbeat is not None:
+            follower_gauge.add_metric([name], (now - heartbeat).total_seconds())
     failures_gauge = GaugeMetricFamily(
         "gatehouse_sync_failures", "Passes in a row that failed.", labels=["cluster"]
     )
@@ -69,7 +77,7 @@ def _sync_gauges(now: dt.datetime) -> Iterator[Metric]:
         is_up = sync_state.cluster.connection.state == ClusterConnection.State.OK
         up_gauge.add_metric(cluster_label, float(is_up))
         paused_gauge.add_metric(cluster_label, float(sync_state.cluster.connection.is_paused))
-    yield from (lag_gauge, failures_gauge, up_gauge, paused_gauge)
+    yield from (lag_gauge, follower_gauge, failures_gauge, up_gauge, paused_gauge)
 
 
 def _count_gauges() -> Iterator[Metric]:

@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run until stopped; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m portal.dev.run",
-        description="Start web, worker and beat with demo policies; Ctrl-C stops them all.",
+        description="Start all processes of the portal with demo policies; Ctrl-C stops them.",
     )
     parser.add_argument("--port", help="listen there (default: GATEHOUSE_LISTEN_PORT or 8000)")
     _choose_port(parser.parse_args(arguments).port)

@@ -18,7 +18,9 @@ from psycopg_pool import PoolTimeout
 
 from admission.models import BackgroundWork
 from policies.models import KeyCheck
+from policies.plurals import counted
 from portal.machine import derive_key
+from sync.runs.followers import count_unfollowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +63,7 @@ class BackgroundCollector:
 
 
 def background_problems() -> list[str]:
-    """Problems of worker, beat and the record's tasks, one sentence each."""
+    """Problems of worker, beat, follower and the record's tasks, one sentence each."""
     now = timezone.now()
     late = []
     for row in BackgroundWork.objects.order_by("name"):
@@ -69,6 +71,11 @@ def background_problems() -> list[str]:
             late.append(f"{row.get_name_display()} failed: {row.problem}")
         elif row.name in _HEARTBEATS and (now - row.seen).total_seconds() > LATE:
             late.append(f"{row.get_name_display()} was last seen at {row.seen:%Y-%m-%d %H:%M} UTC")
+    if unfollowed := count_unfollowed():
+        late.append(
+            f"{counted(unfollowed, 'connected clusters')} followed by no process: changes there"
+            " are noticed by full passes alone. Start manage.py follow"
+        )
     return late
 
 

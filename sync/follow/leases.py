@@ -16,9 +16,9 @@ from django.db.models import Q
 
 from policies.db.clock import read_clock
 from policies.models import ClusterFollower
-from sync.models import ClusterConnection, SyncState
+from sync.models import SyncState
+from sync.runs.followers import to_follow
 from sync.runs.leases import LostLeaseError
-from sync.runs.queue import STOPPED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -66,12 +66,6 @@ class FollowLease:
             raise LostLeaseError(f"another process follows the cluster since epoch {self.epoch}")
         if row.lease_until is None or row.lease_until <= read_clock():
             raise LostLeaseError(f"the lease of epoch {self.epoch} ran out")
-
-
-def to_follow() -> QuerySet[ClusterConnection]:
-    """The connections whose clusters are followed: neither paused nor stopped for a person."""
-    connections = ClusterConnection.objects.filter(is_paused=False)
-    return connections.exclude(state__in=STOPPED)
 
 
 def claim(holder: str) -> list[FollowLease]:
