@@ -34,8 +34,9 @@ class ClusterFollower(models.Model):
 class OncomingWrite(models.Model):
     """A write of a policy or namespace that passed our webhook, and is not yet seen in the cluster.
 
-    ``object_uid`` and ``resource_version`` are those of the object before the write; empty for a
-    create. The follower deletes the row once it has stored the object as it is after the write.
+    ``object_uid`` and ``resource_version`` are those of the object before the write; a create has
+    the uid that its object will have, if that is known. The follower deletes the row once it has
+    stored the object as it is after the write.
     """
 
     class Operation(models.TextChoices):

@@ -1,7 +1,8 @@
 """The Snapshot that a process holds, its Refresher thread, LISTEN notices, frozen collector.
 
-The thread refreshes after the database's notifications, else each second. Correctness does not
-depend on it: decisions compare revisions when they commit, and the thread only makes them equal.
+The thread refreshes after the database's notifications, else each second, and keeps the marks of
+writes under way. Correctness does not depend on it: decisions compare revisions when they commit,
+and the thread only makes them equal.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import Error, connection
 
 from policies.db.deferred import driver_parameters
+from policies.snapshot import marks, oncoming
 from policies.snapshot.build import advance
 from policies.snapshot.revisions import CHANNEL
 from policies.snapshot.values import Snapshot
@@ -102,9 +104,12 @@ def forget() -> None:
     """Drop the snapshot, for tests that change the database without revisions."""
     global _holder  # noqa: PLW0603 - the one state of the process
     _holder = _Holder()
+    marks.present.clear()
 
 
 POLL_SECONDS: Final = 1.0
+MARKED_POLL_SECONDS: Final = 0.05
+"""While a write is under way, where the database does not notify."""
 LONGEST_PAUSE_SECONDS: Final = 10.0
 STOP_SECONDS: Final = 2.0
 logger = logging.getLogger(__name__)
@@ -122,13 +127,14 @@ class Refresher(threading.Thread):
     def end(self) -> None:
         """Make ``run`` return within a second."""
         self._ended.set()
+        marks.present.added.set()  # which ``_poll`` waits for
 
     def run(self) -> None:
         """Refresh until ``end`` is called; without a database the last snapshot stays in use."""
         while not self._ended.is_set():
             try:
                 with _notices() as wait_for_notice:
-                    self._keep_fresh(wait_for_notice or self._ended.wait)
+                    self._keep_fresh(wait_for_notice)
             except Error as error:
                 if not self._failures:
                     logger.warning(
@@ -139,24 +145,37 @@ class Refresher(threading.Thread):
                 pause_seconds = min(LONGEST_PAUSE_SECONDS, 0.25 * 2 ** min(self._failures, 10))
                 self._ended.wait(pause_seconds)
 
-    def _keep_fresh(self, wait_for_notice: Callable[[float], object]) -> None:
+    def _keep_fresh(self, wait_for_notice: Callable[[float], object] | None) -> None:
+        reads_writes = True  # once, where notices tell of later ones
         while not self._ended.is_set():
             try:
+                writes = oncoming.read_under_way() if reads_writes else None
                 self._refresh()
+                oncoming.catch_up(known(), writes)
             finally:
                 # Held only while it is used: many processes share few connections.
                 connection.close()
             if self._failures:
                 logger.info("policies are refreshed again")
             self._failures = 0
-            wait_for_notice(POLL_SECONDS)
+            reads_writes = wait_for_notice is None
+            (wait_for_notice or self._poll)(POLL_SECONDS)
+
+    def _poll(self, seconds: float) -> None:
+        """Wait so many seconds, or less for the first mark and while there is one."""
+        marks.present.added.clear()
+        if self._ended.is_set() or marks.present:
+            self._ended.wait(MARKED_POLL_SECONDS)
+        else:
+            marks.present.added.wait(seconds)
 
 
 @contextmanager
 def _notices() -> Iterator[Callable[[float], object] | None]:
     """Listen to the database on a connection of our own, where it can notify.
 
-    Yields a function that waits so many seconds, or until a notice comes; None on SQLite.
+    Yields a function that waits so many seconds, or until a notice comes, and has ``oncoming`` hear
+    those that it is for; None on SQLite.
     """
     if connection.vendor != "postgresql":
         yield None
@@ -165,14 +184,17 @@ def _notices() -> Iterator[Callable[[float], object] | None]:
 
     try:
         with psycopg.connect(**driver_parameters(), autocommit=True) as listening:
-            listening.execute(f"LISTEN {CHANNEL}")
+            for channel in (oncoming.CHANNEL, CHANNEL):
+                listening.execute(f"LISTEN {channel}")
             notice_socket = select.poll()
             notice_socket.register(listening.fileno(), select.POLLIN)
 
             def wait(seconds: float) -> None:
                 # The driver's own wait wakes up ten times a second.
                 if notice_socket.poll(seconds * 1000):
-                    list(listening.notifies(timeout=0))
+                    for notice in listening.notifies(timeout=0):
+                        if notice.channel == oncoming.CHANNEL:
+                            oncoming.hear(notice.payload)
 
             yield wait
     except psycopg.Error as error:
