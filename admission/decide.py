@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from admission import writer
+from admission import hints, writer
 from admission.record import write
 from admission.record.redaction import is_unstorable
 from admission.writer import OverBudgetError, UnavailableError
@@ -191,6 +191,7 @@ class _PendingReview(writer.PendingDecision):
                 for quota in self.prepared.quotas
             }
             decision = self._charged(self.prepared.decide(used), book)
+            self._announce(decision)
         circumstances = write.Circumstances(
             cluster=self.call.cluster,
             phase=self.call.phase,
@@ -203,6 +204,14 @@ class _PendingReview(writer.PendingDecision):
             decision, decision_id=self.id, request_columns=self.columns, circumstances=circumstances
         )
         return RecordedDecision(id=self.id, decision=decision), audit_row
+
+    def _announce(self, decision: Decision) -> None:
+        """Announce a policy that is let pass, in the transaction that records the decision."""
+        cluster, request = self.cluster, self.request
+        if cluster is None or request is None or not hints.is_announced(request):
+            return
+        if decision.allowed and self.call.phase is Phase.VALIDATE:
+            hints.announce(request, cluster.id)
 
     def _charged(self, decision: Decision, book: Book) -> Decision:
         """Charge all quotas; deny the object instead where too many unconfirmed ones wait."""

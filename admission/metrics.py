@@ -1,4 +1,4 @@
-"""Prometheus counters of decisions, refused calls, failures; histograms of seconds, batch sizes."""
+"""Prometheus counters of decisions, refused calls, failures, hints, waits; histograms."""
 
 from __future__ import annotations
 
@@ -36,10 +36,22 @@ BATCH: Final = Histogram(
     "Decisions that were recorded in one transaction.",
     buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256),
 )
+HINTS: Final = Counter(
+    "gatehouse_admission_hints",
+    "Writes of policies and namespaces that were let pass: announced, or why not.",
+    ["outcome"],
+)
+WAITS: Final = Counter(
+    "gatehouse_admission_waits",
+    "Reviews that met a write under way in their namespace: waited, gave up, or were too many.",
+    ["outcome"],
+)
 _PHASES: Final = ("mutate", "validate")
 _VERDICTS: Final = ("allowed", "mutated", "denied")
 _REFUSED: Final = ("400", "401", "403", "405", "413", "415")
 _FAILED: Final = ("500", "503")
+_HINTED: Final = ("announced", "no-follower", "no-change", "failed")
+_WAITED: Final = ("waited", "gave-up", "too-many")
 
 
 def begin_at_zero(clusters: Iterable[str]) -> None:
@@ -54,3 +66,7 @@ def begin_at_zero(clusters: Iterable[str]) -> None:
         REFUSED.labels(status=status)
     for status in _FAILED:
         FAILURES.labels(status=status)
+    for outcome in _HINTED:
+        HINTS.labels(outcome=outcome)
+    for outcome in _WAITED:
+        WAITS.labels(outcome=outcome)

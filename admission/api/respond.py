@@ -1,6 +1,7 @@
 """PreparedReview to answer and its counters; budget of ``?timeout``; Failure: Status by HTTP code.
 
-Between the two the caller submits to the writer and waits, in a thread or in an event loop.
+Between the two the caller waits for writes under way (``waits``), submits to the writer and waits
+for it, in a thread or in an event loop.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ class PreparedReview:
     uid: str
     item: PendingDecision
     dry_run: bool = False
+    namespace: str = ""
 
     def answer(self, recorded: RecordedDecision) -> bytes:
         """Count the decision, and render the review that answers."""
@@ -105,7 +107,13 @@ def prepare(read: Callable[[], bytes], *, call: Call) -> PreparedReview:
 def _prepared_review(body: bytes, call: Call) -> PreparedReview:
     request = parse_request(body)
     pending = decide.prepare(request, call=call)
-    return PreparedReview(call=call, uid=request.uid, item=pending, dry_run=request.dry_run)
+    return PreparedReview(
+        call=call,
+        uid=request.uid,
+        item=pending,
+        dry_run=request.dry_run,
+        namespace=request.namespace,
+    )
 
 
 @lru_cache(64)  # the webhooks of all clusters send few different queries

@@ -1,4 +1,4 @@
-"""AdmissionReviewView: HTTP method, caller and Call of one review; the HttpResponse."""
+"""AdmissionReviewView: HTTP method, caller and Call of one review; HintView; the HttpResponse."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
+from django.db import DatabaseError, InterfaceError
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.views import APIView
 
-from admission.api import respond
+from admission import hints, metrics
+from admission.api import respond, waits
 from admission.api.authentication import authenticate
 from admission.api.body import read_body
 from admission.decide import Call, submit_and_wait
+from admission.wire.review import ReviewError, dump_response, parse_request, render_allowance
 from engine.request import Phase
+from policies import snapshot
+from policies.snapshot import marks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,6 +70,8 @@ class AdmissionReviewView(APIView):
             budget=respond.budget(meta.get("QUERY_STRING", "")),
         )
         prepared = respond.prepare(partial(read_body, request), call=call)
+        if marks.present:
+            waits.wait_in_thread(prepared)
         return _http_response(200, respond.HEADERS, prepared.answer(submit_and_wait(prepared.item)))
 
     def handle_exception(  # type: ignore[override]  # a plain response, never negotiated
@@ -73,6 +80,31 @@ class AdmissionReviewView(APIView):
         """Answer requests that are no review, and our own failures, without internal details."""
         failure = respond.fail(exc)
         return _http_response(failure.status, failure.headers, failure.body)
+
+
+class HintView(AdmissionReviewView):
+    """``POST /admission/<cluster>[/<key>]/hint``: a write that is announced, never refused.
+
+    It needs no audit row: nothing is decided. Whatever fails, the write is let pass.
+    """
+
+    def post(self, request: HttpRequest, caller: ClusterCaller) -> HttpResponse:
+        """Allow one write, after it was announced."""
+        try:
+            announced = parse_request(read_body(request))
+        except ReviewError as error:
+            return _http_response(200, respond.HEADERS, _allowance(error.uid))
+        cluster = snapshot.current().clusters.get(caller.cluster)
+        if cluster is not None and hints.is_announced(announced):
+            try:
+                hints.announce(announced, cluster.id)
+            except (DatabaseError, InterfaceError):
+                metrics.HINTS.labels(outcome="failed").inc()
+        return _http_response(200, respond.HEADERS, _allowance(announced.uid))
+
+
+def _allowance(uid: str) -> bytes:
+    return dump_response(render_allowance(uid))
 
 
 def _http_response(status: int, headers: Mapping[str, str], body: bytes) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""URL patterns for machines: mutate and validate (by key), the record, token, schema, docs."""
+"""URL patterns for machines: mutate, validate, hint (by key), the record, token, schema, docs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from admission.api.record.decision_counts import DecisionCountsView
 from admission.api.record.legal_holds import LegalHoldView
 from admission.api.record.retention import RetentionView
 from admission.api.record.saved_views import SavedViewView
-from admission.api.review import AdmissionReviewView
+from admission.api.review import AdmissionReviewView, HintView
 from admission.api.token_and_schema import DocsView, SchemaView, TokenView
 from engine.request import Phase
 
@@ -23,6 +23,7 @@ router.register("legalholds", LegalHoldView, basename="api-legalhold")
 
 _mutate = AdmissionReviewView.as_view(phase=Phase.MUTATE)
 _validate = AdmissionReviewView.as_view(phase=Phase.VALIDATE)
+_hint = HintView.as_view()
 _schema = SchemaView.as_view()
 _docs = DocsView.as_view()
 _explanation = re_path(
@@ -39,8 +40,10 @@ _consumers = path(
 urlpatterns = [
     path("admission/<str:cluster>/mutate", _mutate, name="mutate"),
     path("admission/<str:cluster>/validate", _validate, name="validate"),
+    path("admission/<str:cluster>/hint", _hint, name="hint"),
     path("admission/<str:cluster>/<str:key>/mutate", _mutate, name="mutate-by-key"),
     path("admission/<str:cluster>/<str:key>/validate", _validate, name="validate-by-key"),
+    path("admission/<str:cluster>/<str:key>/hint", _hint, name="hint-by-key"),
     path("api/v1/", include([*router.urls, _explanation, _counts, _retention, _consumers])),
     path("api/v1/token/", TokenView.as_view(), name="api-token"),
     path("api/schema/", _schema, name="schema"),

@@ -195,6 +195,12 @@ def render_response(
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
+def render_allowance(uid: str) -> dict[str, Any]:
+    """Render the review that lets ``uid`` pass without a decision."""
+    response = {"uid": uid, "allowed": True}
+    return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+
+
 def _operation_text(operation: PatchOperation) -> str:
     """Write an operation as ``json.dumps`` does; faster for texts, which nearly all of them set."""
     if operation.op == "remove" or type(operation.value) is not str:

@@ -2,7 +2,7 @@
 
 A review costs little and waits only for the writer, so one thread reads, prepares and answers them
 all. Threads answer every call that is unusual or may take long, by the same rules: unknown
-credentials, large or compressed bodies, pages.
+credentials, large or compressed bodies, hints, pages.
 Source: the RSGI specification, version 1.
 """
 
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 
 from admission import writer
-from admission.api import respond
+from admission.api import respond, waits
 from admission.api.authentication import bearer, is_known
 from admission.decide import Call
+from policies.snapshot import marks
 from portal import graceful_shutdown
 from portal.logs import request_id
 from portal.middleware import name_of_request
@@ -73,6 +74,8 @@ class Front:
             promised_length = int(scope.headers.get("content-length", ""))
             body = await self._bridge.bodies.whole(protocol, promised_length)
             prepared_review = respond.prepare(lambda: body, call=usual_call)
+            if marks.present:
+                await waits.wait_in_loop(prepared_review)
             answered = prepared_review.answer(await self._waiters.outcome(prepared_review.item))
         except RefusedError as error:
             refuse(scope, protocol, error, more_headers)
@@ -86,9 +89,10 @@ class Front:
     def _usual_call(self, scope: Scope) -> Call | None:
         """Recognise a review that can be answered at once; None for other calls."""
         review_match = find(scope.path)
-        if review_match is None or scope.method != "POST":
-            return None
-        if scope.scheme != "https" and self._https_only:
+        review_view: Any = review_match and review_match.func
+        if review_match is None or "phase" not in review_view.view_initkwargs:
+            return None  # also a hint, which queries the database
+        if scope.method != "POST" or (scope.scheme != "https" and self._https_only):
             return None
         headers: Any = scope.headers
         body_length, host_headers = headers.get("content-length", ""), headers.get_all("host")
@@ -100,7 +104,6 @@ class Front:
         credential = review_match.kwargs.get("key") or bearer(headers.get("authorization", ""))
         if not is_known(cluster, credential):
             return None
-        review_view: Any = review_match.func
         return Call(
             cluster=cluster,
             phase=review_view.view_initkwargs["phase"],

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "/admission/"
 URLCONF: Final = __name__
-_CACHED_ADDRESSES: Final = 1024  # addresses: two for each credential of each cluster
+_CACHED_ADDRESSES: Final = 1024  # addresses: three for each credential of each cluster
 urlpatterns = [each for each in urls.urlpatterns if str(each.pattern).startswith(PREFIX[1:])]
 
 
