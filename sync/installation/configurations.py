@@ -1,4 +1,4 @@
-"""The two webhook configurations: rules, matchConditions, clientConfig; live ones compared."""
+"""The two webhook configurations: rules, matchConditions, clientConfig, hints; live compared."""
 
 from __future__ import annotations
 
@@ -18,12 +18,22 @@ if TYPE_CHECKING:
 
 TIMEOUT: Final = 5
 """Seconds; the API server allows a whole request 34."""
+HINT_TIMEOUT: Final = 1
+"""Seconds that a write of a namespace waits for a portal that does not answer."""
 KUBE_SYSTEM: Final = "kube-system"
 NO_KEY: Final = "KEY"
 """The placeholder in an address for a credential that is not known."""
 _ALWAYS_OUT: Final = (KUBE_SYSTEM, "kube-node-lease")
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _WEBHOOK_API: Final = "admissionregistration.k8s.io/v1"
+_HINT: Final = "hint"
+_HINTED_RULES: Final = (
+    ("", ["CREATE", "UPDATE", "DELETE"], ["namespaces"], "Cluster"),
+    # The validating webhook gets the other operations of policies.
+    ("", ["DELETE"], ["limitranges", "resourcequotas"], "Namespaced"),
+    ("policy.gatehouse.dev", ["DELETE"], ["metadatapolicies"], "Namespaced"),
+)
+_HINT_CONDITIONS: Final = {"not-dry-run": "!has(request.dryRun) || !request.dryRun"}
 _KIND_OF_PHASE: Final = {
     "mutate": "MutatingWebhookConfiguration",
     "validate": "ValidatingWebhookConfiguration",
@@ -113,6 +123,8 @@ def _configuration(cluster: Cluster, config: WebhookClientConfig, phase: str) ->
         # A portal that is down must never keep the cluster from recovering.
         open_one = {**_webhook(cluster, config, phase, kube_system_only), "failurePolicy": "Ignore"}
         webhook_entries.append({**open_one, "name": f"{phase}-{KUBE_SYSTEM}.gatehouse.dev"})
+    if phase == "validate":
+        webhook_entries.append(_hint_webhook(cluster, config))
     return {
         "apiVersion": _WEBHOOK_API,
         "kind": _KIND_OF_PHASE[phase],
@@ -128,25 +140,19 @@ def _webhook(
     cluster: Cluster, config: WebhookClientConfig, phase: str, namespaces: dict[str, Any]
 ) -> dict[str, Any]:
     is_mutating = phase == "mutate"
-    key = quote(config.key, safe="")
-    client: dict[str, Any] = {"url": f"{config.address}/admission/{cluster.name}/{key}/{phase}"}
-    if config.ca:
-        client["caBundle"] = base64.b64encode(config.ca).decode()
     conditions = {**_CONDITIONS, **(_MUTATING_CONDITIONS if is_mutating else {})}
     # All fields that the API server would default are explicit, so that live ones compare equal.
     webhook = {
         "name": f"{phase}.gatehouse.dev",
         "admissionReviewVersions": ["v1"],
-        "clientConfig": client,
+        "clientConfig": _client_config(cluster, config, phase),
         "failurePolicy": "Ignore" if is_mutating else "Fail",
         "matchPolicy": "Equivalent",
         "sideEffects": "NoneOnDryRun",
         "timeoutSeconds": TIMEOUT,
         "namespaceSelector": {"matchExpressions": [{"key": _NAME_LABEL, **namespaces}]},
         "objectSelector": {},
-        "matchConditions": [
-            {"name": name, "expression": expression} for name, expression in conditions.items()
-        ],
+        "matchConditions": _match_conditions(conditions),
         "rules": [
             {
                 "apiGroups": ["*"],
@@ -158,6 +164,44 @@ def _webhook(
         ],
     }
     return {**webhook, "reinvocationPolicy": "IfNeeded"} if is_mutating else webhook
+
+
+def _hint_webhook(cluster: Cluster, config: WebhookClientConfig) -> dict[str, Any]:
+    """Tell the portal of writes that it never refuses: an outage of it must not block them."""
+    # Namespaces are selected by their own labels; the API server itself sets this one.
+    covered = (KUBE_SYSTEM,) if cluster.covers_kube_system else ()
+    excluded = [name for name in (*_ALWAYS_OUT, cluster.portal_namespace) if name not in covered]
+    selector = {"operator": "NotIn", "values": excluded}
+    return {
+        **_webhook(cluster, config, "validate", selector),
+        "name": f"{_HINT}.gatehouse.dev",
+        "clientConfig": _client_config(cluster, config, _HINT),
+        "failurePolicy": "Ignore",
+        "timeoutSeconds": HINT_TIMEOUT,
+        "matchConditions": _match_conditions(_HINT_CONDITIONS),
+        "rules": [
+            {
+                "apiGroups": [group],
+                "apiVersions": ["*"],
+                "operations": list(operations),
+                "resources": list(resources),
+                "scope": scope,
+            }
+            for group, operations, resources, scope in _HINTED_RULES
+        ],
+    }
+
+
+def _client_config(cluster: Cluster, config: WebhookClientConfig, path: str) -> dict[str, Any]:
+    key = quote(config.key, safe="")
+    client: dict[str, Any] = {"url": f"{config.address}/admission/{cluster.name}/{key}/{path}"}
+    if config.ca:
+        client["caBundle"] = base64.b64encode(config.ca).decode()
+    return client
+
+
+def _match_conditions(conditions: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "expression": expression} for name, expression in conditions.items()]
 
 
 def _webhook_differences(wanted: Mapping[str, Any], live: Mapping[str, Any] | None) -> list[str]:

@@ -187,6 +187,59 @@ def test_expressions_hold_for_all_kinds(installed: Installed) -> None:
         assert done.returncode == 0, done.stderr
 
 
+FOLLOWED = """
+import django; django.setup()
+from datetime import timedelta
+from django.db.models.functions import Now
+from policies.models import Cluster, ClusterFollower
+heartbeat = Now() + timedelta(hours=1)  # young for as long as the tests take
+ClusterFollower.objects.update_or_create(
+    cluster=Cluster.objects.get(name="demo"), defaults={"heartbeat": heartbeat}
+)
+"""
+TAKEN = """
+import django; django.setup()
+from policies.models import OncomingWrite
+for write in OncomingWrite.objects.order_by("pk"):
+    print(write.operation, write.kind, f"{write.namespace}/{write.name}", bool(write.object_uid))
+OncomingWrite.objects.all().delete()
+"""
+
+
+def test_writes_of_namespaces_and_policies_are_announced(installed: Installed) -> None:
+    kubectl = installed.cluster.kubectl
+    installed.portal.run(FOLLOWED)
+    installed.portal.run(TAKEN)
+    small = {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "small", "namespace": "hinted"},
+        "spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]},
+    }
+    steps = [
+        kubectl("create", "namespace", "hinted"),
+        kubectl("create", "namespace", "dry", "--dry-run=server"),
+        kubectl("label", "namespace", "hinted", "team=a"),
+        kubectl("annotate", "namespace", "hinted", "note=a"),
+        kubectl("label", "namespace", "gatehouse", "team=a"),
+        create(installed, small),  # a dry run
+        kubectl("create", "--filename", "-", stdin=small),
+        kubectl("label", "limitrange", "small", "--namespace", "hinted", "team=a"),
+        kubectl("delete", "limitrange", "small", "--namespace", "hinted", "--dry-run=server"),
+        kubectl("delete", "limitrange", "--all", "--namespace", "hinted"),
+        kubectl("delete", "namespace", "hinted", "--wait=false"),
+    ]
+    assert [done.stderr for done in steps if done.returncode] == []
+    assert installed.portal.run(TAKEN).splitlines() == [
+        "CREATE Namespace hinted/hinted True",
+        "UPDATE Namespace hinted/hinted True",
+        "CREATE LimitRange hinted/small True",
+        "UPDATE LimitRange hinted/small True",
+        "DELETE LimitRange hinted/small True",
+        "DELETE Namespace hinted/hinted True",
+    ]
+
+
 ACTION: dict[str, Any] = {"policyAction": {"reject": True}}
 LONG = "a" * 64
 

@@ -43,7 +43,7 @@ def test_every_package_is_on_the_map() -> None:
 
 def test_steps_of_the_flows_exist_and_are_few() -> None:
     flows = re.findall(r"```mermaid\n(flowchart.*?)```", PAGE, re.DOTALL)[1:]
-    assert len(flows) == 3
+    assert len(flows) == 4
     for flow in flows:
         steps = re.findall(r'"([a-z_A-Z.]+)"', flow)
         assert len(steps) <= 12

@@ -61,8 +61,9 @@ def test_webhooks_are_quick_and_clean(index: int) -> None:
 
 
 def test_namespaces_are_left_out_by_name() -> None:
-    for configuration in built(place="portal"):
-        (webhook,) = configuration["webhooks"]
+    mutating, validating = built(place="portal")
+    assert [len(one["webhooks"]) for one in (mutating, validating)] == [1, 2]
+    for webhook in (*mutating["webhooks"], *validating["webhooks"]):
         (entry,) = webhook["namespaceSelector"]["matchExpressions"]
         assert entry["key"] == "kubernetes.io/metadata.name"
         assert entry["operator"] == "NotIn"
@@ -75,6 +76,47 @@ def test_kube_system_is_put_in_failing_open() -> None:
         assert ours["failurePolicy"] == "Ignore"
         assert ours["namespaceSelector"]["matchExpressions"][0]["operator"] == "In"
         assert ours["namespaceSelector"]["matchExpressions"][0]["values"] == ["kube-system"]
+
+
+def hint(**asking: Any) -> dict[str, Any]:
+    """The webhook of hints."""
+    (found,) = [one for one in built(**asking)[1]["webhooks"] if one["name"].startswith("hint.")]
+    return found
+
+
+def test_hints_never_block_a_write() -> None:
+    assert hint()["failurePolicy"] == "Ignore"
+    assert hint()["timeoutSeconds"] == 1
+    assert hint()["clientConfig"] == {"url": f"{URL}/admission/prod/k%2F1/hint"}
+
+
+def test_hints_are_of_namespaces_and_of_deleted_policies() -> None:
+    found = {
+        (resource, rule["scope"]): rule["operations"]
+        for rule in hint()["rules"]
+        for resource in rule["resources"]
+    }
+    assert found == {
+        ("namespaces", "Cluster"): ["CREATE", "UPDATE", "DELETE"],
+        ("limitranges", "Namespaced"): ["DELETE"],
+        ("resourcequotas", "Namespaced"): ["DELETE"],
+        ("metadatapolicies", "Namespaced"): ["DELETE"],
+    }
+
+
+def test_only_hints_get_deletions_and_namespaces() -> None:
+    for configuration in built(covers=True):
+        for webhook in configuration["webhooks"]:
+            if webhook["name"] != "hint.gatehouse.dev":
+                (rule,) = webhook["rules"]
+                assert (rule["operations"], rule["scope"]) == (["CREATE", "UPDATE"], "Namespaced")
+
+
+def test_kube_system_that_is_put_in_gets_hints() -> None:
+    (out,) = hint()["namespaceSelector"]["matchExpressions"]
+    (covered,) = hint(covers=True)["namespaceSelector"]["matchExpressions"]
+    assert out["values"] == ["kube-system", "kube-node-lease", "gatehouse"]
+    assert covered["values"] == ["kube-node-lease", "gatehouse"]
 
 
 @pytest.mark.parametrize("resource", [PODS, CLAIMS, "services"])
@@ -149,6 +191,17 @@ def test_change_is_noticed(change: dict[str, Any]) -> None:
     live = deepcopy(built()[1])
     live["webhooks"][0] |= change
     assert differences(Cluster(name="prod"), live)
+
+
+def test_hints_that_are_missing_or_may_block_are_noticed() -> None:
+    older = deepcopy(built()[1])
+    del older["webhooks"][1]
+    assert differences(Cluster(name="prod"), older) == ["hint.gatehouse.dev is missing"]
+    closed = deepcopy(built()[1])
+    closed["webhooks"][1] |= {"failurePolicy": "Fail"}
+    assert differences(Cluster(name="prod"), closed) == [
+        "hint.gatehouse.dev: failurePolicy is not as it must be"
+    ]
 
 
 def test_kube_system_that_should_be_in_is_missed() -> None:
