@@ -14,8 +14,10 @@ from policies import snapshot
 from policies.db.clock import read_clock
 from policies.ledger.live_objects import CompleteList, LiveObject
 from policies.ledger.unlisted import Unlisted
+from sync import reconcile
 from sync.connect.permissions import SECRETS, where_counted
 from sync.inventory import usage_comparison
+from sync.values import FIELD_MANAGER
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -66,7 +68,7 @@ def places_of(cluster: Cluster) -> dict[str, NamespaceQuotas]:
 def figures_of(
     client: Client, places: Mapping[str, NamespaceQuotas]
 ) -> Iterator[usage_comparison.Figures]:
-    """Read the ``used`` amounts in the status of the cluster's quotas.
+    """Read the ``used`` amounts in the status of the cluster's quotas, without those we wrote.
 
     Call this before the lists: every object that the figures count is then on a list, too.
     """
@@ -88,8 +90,8 @@ def figures_of(
 
 
 def used_in(live_quota: Mapping[str, Any]) -> ResourceList | None:
-    """The ``used`` amounts in a quota's status; None if there are none that can be read."""
-    used = (live_quota.get("status") or {}).get("used")
+    """The ``used`` amounts in a quota's status; None for none, ours, or unreadable ones."""
+    used = reconcile.used_by_others(live_quota, FIELD_MANAGER)
     if not used:
         return None
     try:

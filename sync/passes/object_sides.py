@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import TYPE_CHECKING, Any
 
 from policies import services
@@ -33,8 +35,14 @@ def our_revision(ours: Recorded | None) -> int:
 
 
 def seen(thing: SyncedObject, ours: Recorded | None) -> str:
-    """Both sides' versions as one word: a choice holds only for the versions that were shown."""
-    return f"{thing.version}.{thing.resource_version}.{our_revision(ours)}"
+    """Both sides' versions as one word: a choice holds only for the versions that were shown.
+
+    Of the cluster's side it is what is compared: a quota's resource version changes with its
+    status, at each pod, and no choice would hold.
+    """
+    theirs = json.dumps([thing.object_uid, thing.theirs], sort_keys=True).encode()
+    digest = hashlib.sha256(theirs).hexdigest()[:16]
+    return f"{thing.version}.{digest}.{our_revision(ours)}"
 
 
 def normal_form(our_manifest: Mapping[str, Any] | None) -> dict[str, Any] | None:

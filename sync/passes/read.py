@@ -12,7 +12,8 @@ from policies.models import Namespace, PriorityClass
 from policies.services import KINDS
 from sync.errors import GarbageError, NotFoundError
 from sync.models import SyncedObject, SyncOwnership
-from sync.values import READ_KINDS, WRITTEN_KINDS, ObjectKey
+from sync.reconcile import used_by_others
+from sync.values import FIELD_MANAGER, READ_KINDS, WRITTEN_KINDS, ObjectKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -151,7 +152,8 @@ def read_ownership(cluster: Cluster) -> Ownership:
 def manifest_of(live: Mapping[str, Any]) -> Manifest:
     """The manifest that the portal stores: without fields that only servers and kubectl write.
 
-    Of ``status``, a quota's usage stays, and that a namespace is being deleted.
+    Of ``status``, a quota's usage stays where it is not our own, and that a namespace is being
+    deleted.
     """
     manifest_metadata = {
         name: live["metadata"][name] for name in _MANIFEST_METADATA if live["metadata"].get(name)
@@ -166,7 +168,7 @@ def manifest_of(live: Mapping[str, Any]) -> Manifest:
     status = live.get("status")
     if isinstance(status, dict):
         if live["kind"] == "ResourceQuota":
-            manifest["status"] = status
+            manifest["status"] = {**status, "used": used_by_others(live, FIELD_MANAGER)}
         elif live["kind"] == "Namespace" and status.get("phase") == "Terminating":
             manifest["status"] = {"phase": "Terminating"}
     return {**manifest, "metadata": manifest_metadata}

@@ -1,4 +1,4 @@
-"""Manager of each field of a live object, read from its ``managedFields``."""
+"""Manager of each field of a live object, from its ``managedFields``; used amounts by writer."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class Manager(NamedTuple):
     time: str
 
 
-def managers(live: Mapping[str, Any]) -> dict[str, Manager]:
-    """Map each field to its last manager; subresources such as status are left out.
+def managers(live: Mapping[str, Any], *, subresource: str = "") -> dict[str, Manager]:
+    """Map each field to its last manager, by writes of the object or of one ``subresource`` alone.
 
     Fields are named as in Difference; a list that is owned as a whole (``.spec.limits``) is one.
     """
     manager_of_field: dict[str, Manager] = {}
     managed_entries = (live.get("metadata") or {}).get("managedFields")
     for entry in managed_entries if isinstance(managed_entries, list) else []:
-        if not isinstance(entry, dict) or entry.get("subresource"):
+        if not isinstance(entry, dict) or (entry.get("subresource") or "") != subresource:
             continue
         who = Manager(_text_or_empty(entry.get("manager")), _text_or_empty(entry.get("time")))
         for field in _managed_field_paths(entry.get("fieldsV1")):
@@ -34,6 +34,19 @@ def managers(live: Mapping[str, Any]) -> dict[str, Manager]:
             if field not in manager_of_field or manager_of_field[field].time <= who.time:
                 manager_of_field[field] = who
     return manager_of_field
+
+
+def used_by_others(live_quota: Mapping[str, Any], us: str) -> dict[str, Any]:
+    """The used amounts in a quota's status that the field manager ``us`` did not write last.
+
+    What we wrote is our own ledger: read back, it would confirm itself.
+    """
+    status = live_quota.get("status")
+    used = status.get("used") if isinstance(status, dict) else None
+    writers = managers(live_quota, subresource="status")
+    ours = {field for field, writer in writers.items() if writer.manager == us}
+    amounts = used if isinstance(used, dict) else {}
+    return {name: amount for name, amount in amounts.items() if f".status.used.{name}" not in ours}
 
 
 def _managed_field_paths(tree: Any) -> Iterator[str]:

@@ -152,6 +152,25 @@ class Memory:
         kept = copy.deepcopy(manifest)
         return kept if dry_run else self._store(kept, "gatehouse")
 
+    def replace_status(self, manifest: Manifest) -> Manifest:
+        """Replace the status alone."""
+        key = ObjectKey.of(manifest)
+        self._called("status", key)
+        before = self.objects.get(key)
+        if before is None:
+            raise NotFoundError("gone", code=404)
+        self._require_version(before, manifest["metadata"]["resourceVersion"])
+        entries = before["metadata"]["managedFields"]
+        used = {f"f:{name}": {} for name in manifest["status"]["used"]}
+        status = {"manager": "gatehouse", "subresource": "status", "time": entries[0]["time"]}
+        entry = {**status, "fieldsV1": {"f:status": {"f:used": used}}}
+        kept = {**copy.deepcopy(before), "status": copy.deepcopy(manifest["status"])}
+        self._store(kept, entries[0]["manager"])
+        stored = self.objects[key]
+        stored["metadata"]["managedFields"].append(entry)
+        self.events[-1] = Event("MODIFIED", copy.deepcopy(stored))
+        return copy.deepcopy(stored)
+
     def delete(  # noqa: PLR0913 - the client's own
         self,
         kind: str,

@@ -14,6 +14,7 @@ from sync.errors import (
     InvalidError,
 )
 from sync.models import SyncCursor, SyncResult, SyncState
+from sync.passes import object_sides
 from sync.values import ObjectKey
 from tests import factories
 from tests.sync.memory import Memory
@@ -340,3 +341,59 @@ def test_namespace_that_its_owner_deleted_is_forgotten_with_all_that_was_followe
     run = sync(memory)
     assert (run.state, run.counts["forget"]) == ("done", 13)
     assert not factories.cluster().namespaces.filter(name="team").exists()
+
+
+# A quota's status
+
+
+def with_status(memory: Memory, *, used: str, manager: str = "kube-controller-manager") -> None:
+    """The status written by somebody, or by us."""
+    key = ObjectKey("ResourceQuota", "team", "rq")
+    status = {"hard": {"pods": "5"}, "used": {"pods": used}}
+    live = {**memory.objects[key], "status": status}
+    if manager == "gatehouse":
+        memory.replace_status(live)
+    else:
+        memory.put(live, manager=manager)
+
+
+@pytest.mark.parametrize("manager", ["gatehouse", "kube-controller-manager"])
+@pytest.mark.parametrize("owned", [True, False])
+def test_a_status_is_never_drift(manager: str, owned: bool) -> None:  # noqa: FBT001 - a table
+    memory = adopted()
+    if owned:
+        own(connected())
+        sync(memory)
+    before = row()
+    with_status(memory, used="3", manager=manager)
+    writes = list(memory.writes)
+    run = sync(memory)
+    after = row()
+    assert (after.state, after.since) == (before.state, before.since)
+    assert (after.theirs, after.base, after.differences) == (before.theirs, before.base, [])
+    assert memory.writes == writes
+    assert not SyncResult.objects.filter(run=run).exists()
+
+
+def test_a_choice_holds_though_the_status_has_changed() -> None:
+    memory = adopted()
+    own(connected())
+    sync(memory)
+    memory.put(quota({"pods": "9"}))
+    sync(memory)
+    ours = services.find_object(connected(), kind="ResourceQuota", name="rq", namespace="team")
+    shown = object_sides.seen(row(), ours)
+    with_status(memory, used="3", manager="gatehouse")
+    sync(memory)
+    assert object_sides.seen(row(), ours) == shown
+    memory.put(quota({"pods": "8"}))
+    sync(memory)
+    assert object_sides.seen(row(), ours) != shown
+
+
+def test_used_amounts_that_we_wrote_are_no_opening_balance() -> None:
+    memory = Memory("team")
+    memory.put(quota({"pods": "5"}))
+    with_status(memory, used="3", manager="gatehouse")
+    sync(memory)
+    assert QuotaUsage.objects.get().used == {"pods": "0"}

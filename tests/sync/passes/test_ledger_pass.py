@@ -330,3 +330,47 @@ def test_comparison_goes_with_the_quota(there: PretendedCluster) -> None:
     there.take(quota, "ResourceQuota")
     look(there)
     assert UsageComparison.objects.count() == 0
+
+
+# What we wrote into the cluster ourselves
+
+
+def by_us(quota: Manifest, *names: str) -> Manifest:
+    """The quota, whose used amounts of these names the portal wrote."""
+    used = {f"f:{name}": {} for name in names}
+    entry = {"manager": "gatehouse", "subresource": "status", "operation": "Update"}
+    entry["fieldsV1"] = {"f:status": {"f:used": used}}  # type: ignore[assignment]
+    quota["metadata"]["managedFields"] = [entry]
+    return quota
+
+
+def test_our_own_figure_is_not_compared_with_itself(there: PretendedCluster) -> None:
+    factories.resource_quota({"pods": "9", "services": "9"})
+    figures = native_quota({"pods": "9", "services": "9"}, {"pods": "7", "services": "2"})
+    there.put(by_us(figures, "pods"), "ResourceQuota")
+    there.put(live_pod("a"))
+    look(there)
+    row = UsageComparison.objects.get()
+    assert (row.observed, [one["resource"] for one in row.differences]) == (
+        {"services": "2"},
+        ["services"],
+    )
+    by_us(figures, "pods", "services")
+    look(there)
+    assert UsageComparison.objects.count() == 0
+
+
+def test_our_own_figure_does_not_count_as_the_clusters(there: PretendedCluster) -> None:
+    factories.resource_quota({"pods": "9"})
+    cluster = factories.cluster()
+    services.note_native(cluster=cluster, native=[("ResourceQuota", "team", "rq")], user="sync")
+    services.set_authority(cluster=cluster, authority="native", user="root")
+    figures = there.put(native_quota({"pods": "9"}, {"pods": "5"}), "ResourceQuota")
+    by_us(figures, "pods")
+    there.put(live_pod("a"))
+    look(there)
+    assert used() == "1"
+    # Once the controller has written the amount, it is the cluster's, and decides.
+    figures["metadata"]["managedFields"] = []
+    look(there)
+    assert used() == "5"

@@ -14,6 +14,7 @@ from sync.reconcile import (
     judge,
     managers,
     resolve,
+    used_by_others,
 )
 from tests.builders import limit_range, metadata_policy, resource_quota
 
@@ -278,3 +279,32 @@ def test_a_label_can_be_taken_away_by_a_choice() -> None:
     ours["metadata"] |= {"labels": {"team": "a"}}
     choices: Any = {".metadata.labels.team": "theirs", ".spec.hard.pods": "ours"}
     assert resolve(A, ours, theirs, choices) == normal(quota())
+
+
+def status_entry(manager: str, *names: str, time: str = "2026-11-21T10:00:00Z") -> Manifest:
+    used = {f"f:{name}": {} for name in names}
+    fields = {"f:status": {"f:used": {".": {}, **used}}}
+    return {"manager": manager, "subresource": "status", "time": time, "fieldsV1": fields}
+
+
+def test_used_amounts_that_we_wrote_last_are_left_out() -> None:
+    entries = [
+        status_entry("gatehouse", "pods", "requests.cpu", time="2026-11-21T10:00:00Z"),
+        status_entry("kube-controller-manager", "requests.cpu", time="2026-11-21T11:00:00Z"),
+    ]
+    used = {"pods": "1", "requests.cpu": "2", "services": "3"}
+    live = {"metadata": {"managedFields": entries}, "status": {"used": used}}
+    assert used_by_others(live, "gatehouse") == {"requests.cpu": "2", "services": "3"}
+    assert used_by_others({**live, "metadata": {}}, "gatehouse") == used
+
+
+@pytest.mark.parametrize("status", [None, {}, 7, {"used": None}, {"used": 7}])
+def test_a_quota_without_a_status_has_no_used_amounts(status: Any) -> None:
+    assert used_by_others({"metadata": {}, "status": status}, "gatehouse") == {}
+
+
+def test_a_manager_of_the_spec_is_none_of_the_status() -> None:
+    entry = {**status_entry("gatehouse", "pods"), "subresource": ""}
+    live = {"metadata": {"managedFields": [entry]}, "status": {"used": {"pods": "1"}}}
+    assert used_by_others(live, "gatehouse") == {"pods": "1"}
+    assert managers(live, subresource="status") == {}
