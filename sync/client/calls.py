@@ -1,4 +1,4 @@
-"""Client: version, can, get, list by pages, apply, create, replace, delete with guards."""
+"""Client: version, can, get, list, apply, create, replace (status), delete with guards."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from django.conf import settings
 
 from sync.client import answers
-from sync.client.kinds import find_resource, kind_at, kind_of, names_alone
+from sync.client.kinds import find_resource, kind_at, kind_of, names_alone, status_kind_of
 from sync.client.session import ApiRequest, Session, check_server
 from sync.errors import (
     ExpiredError,
@@ -165,6 +165,17 @@ class Client:
             raise InvalidError("a replacement must say which version it replaces")
         return self._write("put", manifest, _dry_run_parameter(is_dry=dry_run))
 
+    def replace_status(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Replace the object's status; its live version must be the manifest's.
+
+        The manifest is the whole live object: the API server keeps its spec, and takes labels and
+        annotations as they are given. Raises ConflictError and NotFoundError.
+        """
+        if not manifest["metadata"].get("resourceVersion"):
+            raise InvalidError("a status must say which version it replaces")
+        key, params = ObjectKey.of(manifest), {"fieldValidation": "Strict"}
+        return self._object("put", key, manifest, params, kind=status_kind_of(key.kind))
+
     def delete(  # noqa: PLR0913 - each of them guards
         self,
         kind: str,
@@ -232,9 +243,11 @@ class Client:
         key: ObjectKey,
         body: Mapping[str, Any] | None = None,
         params: Mapping[str, str] | None = None,
+        *,
+        kind: ClientKind | None = None,
     ) -> dict[str, Any]:
-        """Send a request about one object; the answer must be that object."""
-        kind = kind_of(key.kind)
+        """Send a request about one object, or its status; the answer must be that object."""
+        kind = kind or kind_of(key.kind)
         request = ApiRequest(
             method=method,
             kind=kind,

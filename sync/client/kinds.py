@@ -91,6 +91,7 @@ def _client_kind(model: Any) -> ClientKind:
 
 KINDS: Final[Mapping[str, ClientKind]] = {one.kind: one for one in map(_client_kind, _MODELS)}
 """All kinds of the library that the client uses, by their name in manifests."""
+_STATUS_MODELS: Final = {"ResourceQuota": core_v1.ResourceQuotaStatus}
 METADATA: Final = "PartialObjectMetadata"
 """The kind of every object in a list without contents."""
 _KEPT_METADATA: Final = ("name", "namespace", "uid", "resourceVersion")
@@ -110,6 +111,13 @@ def kind_of(name: str) -> ClientKind:
     if name not in KINDS:
         raise InvalidError(f"no kind {name!r} is synced", reason="UnknownKind")
     return KINDS[name]
+
+
+def status_kind_of(name: str) -> ClientKind:
+    """Look up the status of a kind; raises InvalidError for one whose status is never written."""
+    if name not in _STATUS_MODELS:
+        raise InvalidError(f"no status of kind {name!r} is written", reason="UnknownKind")
+    return ClientKind(name, _STATUS_MODELS[name], is_namespaced=True)
 
 
 def find_resource(read: Read, group: str, resource: str) -> tuple[str, str]:

@@ -33,7 +33,7 @@ TOKEN = "fake-token"
 _BOMB = gzip.compress(b" " * 5_000_000, 1)
 _PATH = re.compile(
     r"/(?P<group>api/v1|apis/[^/]+/[^/]+)(?:/namespaces/(?P<ns>[^/]+)(?=/))?/(?P<plural>[^/]+)"
-    r"(?:/(?P<name>[^/]+))?"
+    r"(?:/(?P<name>[^/]+)(?P<status>/status)?)?"
 )
 _KINDS = {(group, plural): kind for kind, (group, plural) in GROUPS.items()}
 _REASONS = {
@@ -184,7 +184,10 @@ class _Handler(BaseHTTPRequestHandler):
         if not kind or kind in self.api.unknown_kinds:
             raise Refused(404, "NotFound", "the server could not find the requested resource")
         assert found is not None
-        return getattr(self, f"answer_{self.command}")(kind, found["ns"] or "", found["name"] or "")
+        place = (kind, found["ns"] or "", found["name"] or "")
+        if found["status"]:
+            return self.answer_status(*place)
+        return getattr(self, f"answer_{self.command}")(*place)
 
     def answer_GET(self, kind: str, namespace: str, name: str) -> Any:  # noqa: N802
         store = self.api.store
@@ -264,7 +267,18 @@ class _Handler(BaseHTTPRequestHandler):
     def answer_PUT(self, kind: str, namespace: str, name: str) -> Any:  # noqa: N802
         with self.api.store.changed:
             self.check_version(kind, namespace, name)
-            return self.api.store.put(self.body, self.query["fieldManager"], dry=self.is_dry)
+            kept = self.api.store.find(kind, namespace, name).manifest.get("status")
+            body = {**self.body, **({"status": kept} if kept else {})}
+            return self.api.store.put(body, self.query["fieldManager"], dry=self.is_dry)
+
+    def answer_status(self, kind: str, namespace: str, name: str) -> Any:
+        assert self.command == "PUT"
+        if ("update", f"{GROUPS[kind][1]}/status") in self.api.denied:
+            user = 'User "gatehouse" cannot update resource "resourcequotas/status"'
+            raise Refused(403, "Forbidden", f'{GROUPS[kind][1]} "{name}" is forbidden: {user}')
+        with self.api.store.changed:
+            self.check_version(kind, namespace, name)
+            return self.api.store.put_status(self.body, self.query["fieldManager"])
 
     def answer_PATCH(self, kind: str, namespace: str, name: str) -> Any:  # noqa: N802
         assert self.headers["Content-Type"] == "application/apply-patch+yaml"

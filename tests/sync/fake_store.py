@@ -51,10 +51,10 @@ class Refused(Exception):  # noqa: N818 - it is an answer, not an error of ours
 
 @dataclass
 class Stored:
-    """One object, and who owns which of its fields."""
+    """One object, and who owns which of its fields: manager, operation, subresource if any."""
 
     manifest: Manifest
-    owners: dict[tuple[str, str], set[Path]] = field(default_factory=dict)
+    owners: dict[tuple[str, ...], set[Path]] = field(default_factory=dict)
 
 
 class Store:
@@ -99,6 +99,24 @@ class Store:
                 owned.difference_update(mine | (set(was) - set(given)))
             new.owners.setdefault((manager, "Update"), set()).update(mine)
             return self._save(key, new, old, dry=dry)
+
+    def put_status(self, manifest: Manifest, manager: str = "kube-controller-manager") -> Manifest:
+        """Replace the status as somebody; the spec stays, labels and annotations do not."""
+        with self.changed:
+            key = _key(manifest)
+            old = self.find(*key)
+            new = Stored(copy.deepcopy(old.manifest), copy.deepcopy(old.owners))
+            for name in ("labels", "annotations"):
+                new.manifest["metadata"].pop(name, None)
+                if name in manifest["metadata"]:
+                    new.manifest["metadata"][name] = manifest["metadata"][name]
+            new.manifest["status"] = copy.deepcopy(manifest.get("status") or {})
+            was, given = (_leaves(one, ("status",)) for one in (old.manifest, new.manifest))
+            mine = {path for path, value in given.items() if was.get(path) != value}
+            for owned in new.owners.values():
+                owned.difference_update(mine | (set(was) - set(given)))
+            new.owners.setdefault((manager, "Update", "status"), set()).update(mine)
+            return self._save(key, new, old, dry=False)
 
     def apply(
         self, manifest: Manifest, manager: str, *, force: bool = False, dry: bool = False
@@ -148,7 +166,7 @@ class Store:
         was = old.manifest["metadata"] if old else {}
         metadata["uid"] = was.get("uid") or str(uuid.uuid4())
         metadata["creationTimestamp"] = was.get("creationTimestamp") or "2026-11-21T10:00:00Z"
-        metadata["managedFields"] = [_noted(*who, paths) for who, paths in new.owners.items()]
+        metadata["managedFields"] = [_noted(who, paths) for who, paths in new.owners.items()]
         metadata["resourceVersion"] = was.get("resourceVersion", "")
         if dry or (old and old.manifest == new.manifest):
             return copy.deepcopy(new.manifest)
@@ -188,12 +206,14 @@ def _defaulted(manifest: Manifest) -> Manifest:
     return made
 
 
-def _leaves(manifest: Manifest) -> dict[Path, Any]:
+def _leaves(manifest: Manifest, top: Path = ("spec", "metadata")) -> dict[Path, Any]:
     """What is owned piece by piece: entries of maps; lists as a whole."""
     found: dict[Path, Any] = {}
-    pending = [(("spec",), manifest.get("spec"))]
+    pending = [((name,), manifest.get(name)) for name in top if name != "metadata"]
     pending += [
-        (("metadata", name), manifest["metadata"].get(name)) for name in ("labels", "annotations")
+        (("metadata", name), manifest["metadata"].get(name))
+        for name in ("labels", "annotations")
+        if "metadata" in top
     ]
     while pending:
         path, value = pending.pop()
@@ -205,7 +225,7 @@ def _leaves(manifest: Manifest) -> dict[Path, Any]:
 
 
 def _refuse_conflicts(
-    given: dict[Path, Any], live: Manifest, others: dict[tuple[str, str], set[Path]]
+    given: dict[Path, Any], live: Manifest, others: dict[tuple[str, ...], set[Path]]
 ) -> None:
     causes = [
         {
@@ -240,7 +260,8 @@ def _remove(manifest: Manifest, path: Path) -> None:
     manifest.pop(path[-1], None)
 
 
-def _noted(manager: str, operation: str, paths: set[Path]) -> Manifest:
+def _noted(who: tuple[str, ...], paths: set[Path]) -> Manifest:
+    manager, operation, *subresource = who
     tree: Manifest = {}
     for path in sorted(paths):
         place = tree
@@ -253,4 +274,5 @@ def _noted(manager: str, operation: str, paths: set[Path]) -> Manifest:
         "time": "2026-11-21T10:00:00Z",
         "fieldsType": "FieldsV1",
         "fieldsV1": tree,
+        **({"subresource": subresource[0]} if subresource else {}),
     }

@@ -232,3 +232,38 @@ def test_another_thread_may_not_use_it(client: Client) -> None:
 def test_secrets_show_in_no_text(api: FakeAPI) -> None:
     text = repr(replace(api.credentials, token="tell-nobody", key=b"tell-nobody"))
     assert "tell-nobody" not in text
+
+
+def test_a_status_replaces_the_status_alone_and_is_ours_by_name(
+    api: FakeAPI, client: Client
+) -> None:
+    stored = api.store.put({**quota(), "metadata": {**quota()["metadata"], "labels": {"a": "b"}}})
+    status = {"hard": {"pods": "5"}, "used": {"pods": "2"}}
+    answer = client.replace_status({**stored, "spec": {"hard": {}}, "status": status})
+    assert (answer["status"], answer["spec"]) == (status, stored["spec"])
+    assert answer["metadata"]["labels"] == {"a": "b"}
+    noted = [one for one in answer["metadata"]["managedFields"] if one.get("subresource")]
+    assert [(one["manager"], one["subresource"]) for one in noted] == [("gatehouse", "status")]
+    method, path = api.asked[-1]
+    assert method == "PUT"
+    assert path.startswith("/api/v1/namespaces/default/resourcequotas/q/status?")
+    assert "fieldValidation=Strict" in path
+
+
+def test_a_status_says_which_version_it_replaces(api: FakeAPI, client: Client) -> None:
+    stored = api.store.put(quota())
+    api.store.put(quota(pods="6"))
+    with pytest.raises(ConflictError):
+        client.replace_status(stored)
+    with pytest.raises(InvalidError):
+        client.replace_status(quota())
+    api.store.remove("ResourceQuota", "q", "default")
+    with pytest.raises(NotFoundError):
+        client.replace_status(stored)
+
+
+def test_only_a_status_that_is_ours_to_write_can_be_written(client: Client) -> None:
+    manifest = {**limit_range(), "metadata": {"name": "l", "resourceVersion": "1"}}
+    with pytest.raises(InvalidError) as caught:
+        client.replace_status(manifest)
+    assert caught.value.reason == "UnknownKind"
