@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from policies import services
 from policies.drafts.kinds import BY_NAME
 from policies.ledger.release import release
+from policies.ledger.usage import UNKNOWN
 from policies.models import (
     Charge,
     Cluster,
@@ -195,7 +196,10 @@ class ResourceQuotaRows(_Rows):
     def used(self, quota_row: ResourceQuotaRow) -> str:
         """The ledger's used amount of this name; empty for an untracked name."""
         usage_of_quota = getattr(quota_row.quota, "usage", None) if quota_row.quota_id else None
-        return str(usage_of_quota.used.get(quota_row.resource, "")) if usage_of_quota else ""
+        if usage_of_quota is None:
+            return ""
+        is_unknown = quota_row.resource in quota_row.quota.uncounted
+        return UNKNOWN if is_unknown else str(usage_of_quota.used.get(quota_row.resource, ""))
 
 
 class ScopeSelectorRows(_Rows):

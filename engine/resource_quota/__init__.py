@@ -20,6 +20,7 @@ from engine.resource_quota.evaluators import (
     is_tracked,
     names_of,
     resources_of,
+    unknown_names,
 )
 from engine.resource_quota.limited_resources import (
     covering_quotas,
@@ -86,6 +87,7 @@ __all__ = [
     "scope_test",
     "scope_value_errors",
     "uncovered_scopes",
+    "unknown_names",
     "update_errors",
     "usage_of",
     "used_amounts",

@@ -156,6 +156,14 @@ def is_tracked(name: str) -> bool:
     return any(evaluator.tracks(name) for evaluator in _EVALUATORS.values())
 
 
+def unknown_names(quota: ResourceQuota) -> list[str]:
+    """List the tracked names of a quota of which is not known how much is used, sorted.
+
+    Their objects are refused until it is known: ``status unknown for quota``.
+    """
+    return sorted(name for name in quota.hard if name not in quota.used and is_tracked(name))
+
+
 def reason_not_counted(request: AdmissionRequest) -> str:
     """Explain why quotas do not count a request; empty where they do.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.resource_quota import is_tracked
 from gatehouse_cli.objects.times import age
 from gatehouse_cli.output import Column
 
@@ -30,9 +31,14 @@ def _age_column(member: str = "created") -> Column:
 
 
 def _used_of_hard(shown: Shown) -> str:
-    status = shown["status"]
-    used = status["used"]
-    return ", ".join(f"{name}: {used.get(name, '?')}/{hard}" for name, hard in _hard(shown))
+    return ", ".join(f"{name}: {used_text(shown, name)}/{hard}" for name, hard in _hard(shown))
+
+
+def used_text(shown: Shown, name: str) -> str:
+    """How much a quota has used of a resource, in a word where there is no amount."""
+    used = (shown.get("status") or {}).get("used") or {}
+    missing = "unknown" if is_tracked(name) else "not counted"
+    return str(used.get(name, missing))
 
 
 def _hard(shown: Shown) -> list[tuple[str, Any]]:

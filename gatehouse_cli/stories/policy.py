@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gatehouse_cli.objects.columns import used_text
 from gatehouse_cli.objects.lookup import name_of, place_of
 from gatehouse_cli.objects.manifest import manifest_of
 from gatehouse_cli.objects.times import shown_moment
@@ -84,9 +85,8 @@ def _content(described: Described) -> list[str]:
 
 
 def _used(shown: dict[str, Any]) -> list[str]:
-    status = shown.get("status") or {}
-    hard, used = status.get("hard") or {}, status.get("used") or {}
-    rows = [(name, used.get(name, "not counted yet"), f"of {hard[name]}") for name in sorted(hard)]
+    hard = (shown.get("status") or {}).get("hard") or {}
+    rows = [(name, used_text(shown, name), f"of {hard[name]}") for name in sorted(hard)]
     return aligned(rows) if rows else []
 
 

@@ -31,7 +31,9 @@ class EffectivePolicySerializer(serializers.Serializer[Any]):
     enforcement = serializers.ChoiceField([mode.value for mode in Enforcement])
     manifest = ManifestField()
     used = serializers.DictField(
-        child=serializers.CharField(), required=False, help_text="of a quota: what is charged"
+        child=serializers.CharField(),
+        required=False,
+        help_text="of a quota: what is charged; without names that are not counted yet",
     )
 
 

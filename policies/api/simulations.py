@@ -98,10 +98,13 @@ class CostLineSerializer(serializers.Serializer[Any]):
 
     resource = serializers.CharField()
     hard = serializers.CharField()
-    used = serializers.CharField()
+    used = serializers.CharField(
+        allow_null=True, help_text="null while it is unknown: existing objects are not counted yet"
+    )
     requested = serializers.CharField()
     room = serializers.IntegerField(
-        allow_null=True, help_text="how many such objects fit; null if it requests nothing"
+        allow_null=True,
+        help_text="how many such objects fit; null if it requests nothing, or used is unknown",
     )
 
 
@@ -234,7 +237,7 @@ def _cost(cost: Cost) -> dict[str, Any]:
         {
             "resource": line.resource,
             "hard": str(line.hard),
-            "used": str(line.used),
+            "used": None if line.used is None else str(line.used),
             "requested": str(line.requested),
             "room": line.room,
         }

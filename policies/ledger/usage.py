@@ -1,4 +1,4 @@
-"""Level of a quota's resources (percent, near, over, blocked); QuotaUsagePoints over time."""
+"""Level of a quota's resources (percent, near, over, unknown); QuotaUsagePoints over time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.quantity import ZERO, Quantity
 from engine.request import GroupVersionResource
-from engine.resource_quota import ScopeError, matching_scopes, scope_requirements, scope_test
+from engine.resource_quota import (
+    ScopeError,
+    matching_scopes,
+    scope_requirements,
+    scope_test,
+    unknown_names,
+)
 from policies.models import QuotaUsage, QuotaUsagePoint, ResourceQuota
 
 if TYPE_CHECKING:
@@ -24,35 +30,42 @@ if TYPE_CHECKING:
 NEAR: Final = 80
 """From this percentage on a quota needs attention."""
 _PODS: Final = GroupVersionResource(resource="pods")
-_LOOK_RANK: Final = {"fine": 0, "near": 1, "blocked": 2, "over": 3}
+UNKNOWN: Final = "unknown"
+"""The look, and the word, of a resource whose existing objects are not counted yet."""
+_LOOK_RANK: Final = {"fine": 0, UNKNOWN: 1, "near": 2, "blocked": 3, "over": 4}
 
 PRIORITY: Final = "PriorityClass"
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The level of one resource of a quota; ``look`` is fine, near, blocked or over."""
+    """The level of one resource of a quota; ``look`` is fine, near, blocked, over or unknown.
+
+    How much is used of an unknown one is None, never 0.
+    """
 
     quota: str
     resource: str
-    used: Quantity
+    used: Quantity | None
     hard: Quantity
-    percent: int
+    percent: int | None
     look: str
 
     @property
     def needs_attention(self) -> bool:
         """Whether it is near its limit, blocked or over it."""
-        return self.look != "fine"
+        return self.look not in {"fine", UNKNOWN}
 
     @property
     def rank(self) -> tuple[int, int]:
         """A sort key; higher is worse."""
-        return _LOOK_RANK[self.look], self.percent
+        return _LOOK_RANK[self.look], self.percent or 0
 
     @property
     def words(self) -> str:
         """The level in words, for a cell."""
+        if self.look == UNKNOWN:
+            return UNKNOWN
         if self.look == "blocked":
             return "blocked, limit 0"
         if self.look == "over":
@@ -61,8 +74,14 @@ class Level:
 
 
 def levels_of(quota: Quota, used: Mapping[str, Any]) -> list[Level]:
-    """The levels of a quota's tracked resources, from used amounts as the ledger stores them."""
-    levels = []
+    """The levels of a quota's tracked resources, from used amounts as the ledger stores them.
+
+    What is not counted yet is unknown, whatever the ledger has of it.
+    """
+    levels = [
+        Level(quota.name, name, None, quota.hard[name], None, UNKNOWN)
+        for name in unknown_names(quota)
+    ]
     for name, hard in quota.hard.items():
         if name in quota.used:
             used_text = used.get(name)
@@ -133,11 +152,14 @@ def take_points(now: dt.datetime) -> int:
         return 0
     recent = QuotaUsagePoint.objects.filter(taken__gt=point_taken - REPEATED).order_by("taken")
     last_used = dict(recent.values_list("quota_uid", "used"))  # the newest of each comes last
-    usage_rows = QuotaUsage.objects.order_by().values_list("cluster_id", "quota_uid", "used")
+    usage_rows = QuotaUsage.objects.order_by().values_list(
+        "cluster_id", "quota_uid", "used", "quota__uncounted"
+    )
     new_points = [
-        QuotaUsagePoint(cluster_id=cluster, quota_uid=uid, taken=point_taken, used=used)
-        for cluster, uid, used in usage_rows
-        if last_used.get(uid) != used
+        QuotaUsagePoint(cluster_id=cluster, quota_uid=uid, taken=point_taken, used=known)
+        for cluster, uid, used, uncounted in usage_rows
+        if last_used.get(uid)
+        != (known := {name: used[name] for name in used if name not in uncounted})
     ]
     # Two workers may run at the same time: the points of the first stay.
     QuotaUsagePoint.objects.bulk_create(new_points, batch_size=_BATCH, ignore_conflicts=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from engine.errors import DecodeError
 from engine.policy import Enforcement
 from engine.quantity import ZERO
-from engine.resource_quota import assess
+from engine.resource_quota import assess, unknown_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostLine:
-    """One resource of a quota: its limit, used amount, and the object's request."""
+    """One resource of a quota: its limit, used amount (None: unknown), and the object's request."""
 
     resource: str
     hard: Quantity
-    used: Quantity
+    used: Quantity | None
     requested: Quantity
     is_binding: bool = False
 
     @property
-    def free(self) -> Quantity:
-        """The rest after the object; negative if it is too much."""
-        return self.hard - self.used - self.requested
+    def free(self) -> Quantity | None:
+        """The rest after the object; negative if it is too much, None if it is unknown."""
+        return None if self.used is None else self.hard - self.used - self.requested
 
     @property
     def is_over(self) -> bool:
         """Whether the object requests more than is left."""
-        return bool(self.requested.nano) and self.free.nano < 0
+        return bool(self.requested.nano) and self.free is not None and self.free.nano < 0
 
     @property
     def is_blocked(self) -> bool:
@@ -49,20 +49,23 @@ class CostLine:
 
     @property
     def room(self) -> int | None:
-        """The number of such objects that fit now, with this one; None if it requests nothing."""
-        if self.requested.nano <= 0:
+        """The number of such objects that fit now, with this one.
+
+        None if it requests nothing, or nobody knows how much is used.
+        """
+        if self.requested.nano <= 0 or self.used is None:
             return None
         return max(0, (self.hard.nano - self.used.nano) // self.requested.nano)
 
     @property
     def used_percent(self) -> int:
-        """The used share in percent, rounded up, at most 100."""
-        return _percent(self.used, self.hard)
+        """The used share in percent, rounded up, at most 100; 0 if it is unknown."""
+        return 0 if self.used is None else _percent(self.used, self.hard)
 
     @property
     def added_percent(self) -> int:
         """The object's share in percent, up to the limit."""
-        with_it = _percent(self.used + self.requested, self.hard)
+        with_it = _percent((self.used or ZERO) + self.requested, self.hard)
         return max(0, with_it - self.used_percent)
 
 
@@ -121,6 +124,7 @@ def _cost_of_quota(
     *,
     is_charged: bool,
 ) -> Cost:
+    unknown = unknown_names(quota)
     return Cost(
         quota=quota,
         is_matched=bool(match and match.is_matched),
@@ -130,7 +134,7 @@ def _cost_of_quota(
             CostLine(
                 resource=name,
                 hard=hard,
-                used=quota.used.get(name, ZERO),
+                used=None if name in unknown else quota.used.get(name, ZERO),
                 requested=requested.get(name, ZERO),
             )
             for name, hard in quota.hard.items()

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 
 from policies import ledger, roles, snapshot
 from policies.api.access import OF_NAMESPACES
-from policies.ledger.usage import KEPT, Level, levels_of
+from policies.ledger.usage import KEPT, UNKNOWN, Level, levels_of
 from policies.lists.selection import ApiPagination
 from policies.models import ResourceQuota
 from policies.rest import BadParameterError, KnownParameters, is_on
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from engine.policy import ResourceQuota as Quota
 
 _OF_NAMESPACES: Final[dict[str, Any]] = dict(OF_NAMESPACES)
-LOOKS: Final = ("fine", "near", "over", "blocked")
+LOOKS: Final = ("fine", "near", "over", "blocked", UNKNOWN)
 MOST_DAYS: Final = KEPT.days
 CLUSTER: Final = OpenApiParameter("cluster", str, description="only this one")
 NAMESPACE: Final = OpenApiParameter("namespace", str, description="only this one")
@@ -47,11 +47,15 @@ class LevelSerializer(serializers.Serializer[Any]):
     """How much of one resource of a quota is used."""
 
     resource = serializers.CharField()
-    used = serializers.CharField()
+    used = serializers.CharField(
+        allow_null=True, help_text="null while it is unknown: existing objects are not counted yet"
+    )
     hard = serializers.CharField()
-    percent = serializers.IntegerField()
+    percent = serializers.IntegerField(allow_null=True, help_text="null while it is unknown")
     level = serializers.ChoiceField(
-        LOOKS, source="look", help_text="near: 80 % and more; blocked: the limit is 0"
+        LOOKS,
+        source="look",
+        help_text="near: 80 % and more; blocked: the limit is 0; unknown: not counted yet",
     )
 
 
@@ -79,7 +83,7 @@ class QuotaUsageSerializer(serializers.Serializer[Any]):
     cluster = serializers.CharField()
     namespace = serializers.CharField()
     quota = serializers.CharField()
-    resources = LevelSerializer(many=True, help_text="without those that are not counted yet")
+    resources = LevelSerializer(many=True)
     history = UsagePointSerializer(
         many=True, help_text="points where the used amounts changed, oldest first; the last is now"
     )
@@ -167,12 +171,19 @@ class QuotaUsageView(KnownParameters, APIView):
 
 def _level(level: Level) -> dict[str, Any]:
     names = ("resource", "percent", "look")
-    amounts = {"used": str(level.used), "hard": str(level.hard)}
+    amounts = {
+        "used": None if level.used is None else str(level.used),
+        "hard": str(level.hard),
+    }
     return {**{name: getattr(level, name) for name in names}, **amounts}
 
 
 def _point(quota: Quota, taken: datetime, used: dict[str, str]) -> dict[str, Any]:
-    percent = {level.resource: level.percent for level in levels_of(quota, used)}
+    percent = {
+        level.resource: level.percent
+        for level in levels_of(quota, used)
+        if level.percent is not None
+    }
     return {"taken": taken, "used": used, "percent": percent}
 
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import DecodeError
-from engine.resource_quota import scope_requirements
+from engine.resource_quota import scope_requirements, unknown_names
 from engine.resource_quota.scopes import PRIORITY_CLASS
 from engine.selector import SelectorError, matches_value
 from policies.drafts.forms import quota as forms_quota
+from policies.ledger.usage import UNKNOWN
 from policies.simulation import with_unsaved
 
 if TYPE_CHECKING:
@@ -137,6 +138,12 @@ def _covers_class(quota: ResourceQuota, class_row: str) -> bool:
         return False
 
 
+def _used_text(quota: ResourceQuota, column: str) -> str:
+    if column in quota.used:
+        return str(quota.used[column])
+    return UNKNOWN if column in unknown_names(quota) else ""
+
+
 def _band(
     class_row: str,
     draft_quota: ResourceQuota,
@@ -154,7 +161,7 @@ def _band(
                 Bound(
                     quota=quota.name,
                     hard=str(quota.hard[column]),
-                    used=str(quota.used[column]) if column in quota.used else "",
+                    used=_used_text(quota, column),
                 )
                 for quota in other_quotas
                 if column in quota.hard and _covers_class(quota, class_row)

@@ -140,6 +140,8 @@ class Strip:
 def _state(line: CostLine) -> tuple[str, str]:
     if line.is_blocked:
         return "blocked", "blocked: the limit is 0"
+    if line.used is None:
+        return "idle", "unknown how much is used: existing objects are not counted yet"
     if line.is_over:
         return "over", "too much for what is left"
     if line.room is None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.resource_quota import unknown_names
 from engine.resource_quota.scopes import ALLOWED_NAMES
 from policies.drafts.forms import limit_range
 from policies.drafts.forms import quota as forms_quota
 from policies.drafts.forms.quota_matrix import matrix_of
 from policies.drafts.forms.sheets import OPERATORS
+from policies.ledger.usage import UNKNOWN
 from policies.manifests import sentences
 from policies.models import PriorityClass
 
@@ -162,7 +164,10 @@ def _used_amounts(place: PolicyPlace, before: PolicySet | None) -> dict[str, str
         return {}
     quotas_here = before.resource_quotas if before else ()
     stored_quota = next((quota for quota in quotas_here if quota.name == place.name), None)
-    return {name: str(amount) for name, amount in stored_quota.used.items()} if stored_quota else {}
+    if stored_quota is None:
+        return {}
+    unknown = dict.fromkeys(unknown_names(stored_quota), UNKNOWN)
+    return {**unknown, **{name: str(amount) for name, amount in stored_quota.used.items()}}
 
 
 def _rows(group: str, sheet: Sheet, draft: Draft, filled: dict[str, str]) -> list[FormRow]:

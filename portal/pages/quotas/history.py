@@ -78,7 +78,11 @@ def _quota_levels(quota: ResourceQuota) -> list[Level]:
 
 def _drawn(quota: ResourceQuota, points: Sequence[Point]) -> str:
     """Percent of each limit over time, as the plot reads it; empty without two moments."""
-    bounded = {level.resource: level for level in _quota_levels(quota) if level.hard.nano > 0}
+    bounded = {
+        level.resource: level
+        for level in _quota_levels(quota)
+        if level.hard.nano > 0 and level.used is not None
+    }
     usage_moments = [(taken, {**used}) for taken, used in points]
     usage_moments.append((datetime.now(UTC), {name: str(n) for name, n in quota.used.items()}))
     # Usage is recorded when it changes, so the present is added as the last point.

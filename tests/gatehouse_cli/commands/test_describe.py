@@ -98,3 +98,17 @@ def test_records_are_refused_with_the_known_kinds(
 ) -> None:
     assert run("describe decision x".split()) == ExitCode.ERROR
     assert "decisions are records, not objects; known: clusters" in capsys.readouterr().err
+
+
+def test_what_is_not_counted_yet_is_unknown(
+    portal: FakePortal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = {"hard": {"pods": "10"}, "used": {}}
+    portal.page("/api/v1/resourcequotas/", api_objects.quota(status=status))
+    portal.page("/api/v1/namespaces/", api_objects.namespace())
+    portal.answer("/api/v1/namespaces/7/effective/", EFFECTIVE)
+    portal.answer("/api/v1/resourcequotas/7/managers/", {"set": "", "fields": []})
+    portal.page("/api/v1/revisions/")
+    assert run("describe quota compute -n team --cluster prod".split()) == ExitCode.OK
+    words = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "pods unknown of 10" in words

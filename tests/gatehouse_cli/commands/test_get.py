@@ -32,6 +32,17 @@ def test_table_shows_what_is_used(portal: FakePortal, capsys: pytest.CaptureFixt
     assert lines[1][-2:] == ["pods:", "4/10"]
 
 
+def test_what_is_not_counted_yet_is_unknown(
+    portal: FakePortal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hard = {"pods": "10", "limits.nvidia.com/gpu": "1"}
+    status = {"hard": hard, "used": {}}
+    portal.page(QUOTAS, api_objects.quota(spec={"hard": hard}, status=status))
+    assert run(["get", "quota"]) == ExitCode.OK
+    printed = capsys.readouterr().out
+    assert "limits.nvidia.com/gpu: not counted/1, pods: unknown/10" in printed
+
+
 @pytest.mark.parametrize("kind", ["resourcequotas", "ResourceQuota", "quota", "quotas"])
 def test_every_name_of_a_kind_means_it(portal: FakePortal, kind: str) -> None:
     portal.page(QUOTAS)

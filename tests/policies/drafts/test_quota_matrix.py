@@ -51,6 +51,14 @@ def test_other_quotas_stand_in_their_rows_with_what_is_used() -> None:
     assert list(found.resources) == ["pods", "requests.cpu"]
 
 
+def test_what_is_not_counted_yet_of_others_is_unknown() -> None:
+    other = resource_quota({"pods": "8", "requests.cpu": "8"}, name="other")
+    other["status"] = {"hard": other["spec"]["hard"], "used": {"requests.cpu": "0"}}
+    found = laid_out(resource_quota({"pods": "3"}), other)
+    told = {each.used for band in found.bands for spot in band.spots for each in spot.others}
+    assert told == {"unknown", "0"}
+
+
 def test_only_legal_limits_are_offered() -> None:
     others = resource_quota({"requests.cpu": "8", "services": "2"}, name="other")
     found = laid_out(resource_quota({"pods": "3"}, scopeSelector=high("low")), others)

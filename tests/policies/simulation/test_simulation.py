@@ -198,3 +198,15 @@ def test_an_unknown_namespace_has_no_policies() -> None:
     draft = builders.resource_quota({"pods": "0"})
     found = simulate(builders.pod(), cluster="none", namespace="none", unsaved=[draft])
     assert [each.reason for each in found.refusals] == ["ExceededQuota"]
+
+
+def test_what_is_not_counted_yet_is_unknown_and_never_0() -> None:
+    quota = builders.resource_quota({"pods": "4", "services": "2", "limits.x.io/y": "1"}, {})
+    quota["status"] = {"hard": quota["spec"]["hard"], "used": {"services": "0"}}
+    found = asked(quota)
+    lines = {line.resource: line for line in found.costs[0].lines}
+    pods = lines["pods"]
+    assert not found.is_admitted
+    assert (pods.used, pods.free, pods.room, pods.used_percent) == (None, None, None, 0)
+    assert not pods.is_over
+    assert [str(lines[name].used) for name in ("services", "limits.x.io/y")] == ["0", "0"]

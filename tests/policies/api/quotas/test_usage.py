@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from policies import ledger
+from policies import ledger, snapshot
 from policies.models import QuotaUsage, ResourceQuota
 from tests import factories, people
 from tests.api_tokens import call, secret_of
@@ -85,6 +85,37 @@ def test_the_history_ends_now_with_the_same_numbers_as_the_page_plots(reader: st
     assert points == [("1", 10), ("3", 30), ("3", 30)]
     recent = call(reader, "get", f"resourcequotas/{made.pk}/usage/?days=1").json()
     assert len(recent["history"]) == 1
+
+
+def test_what_is_not_counted_yet_is_null_and_never_0(reader: str) -> None:
+    made = quota({"requests.cpu": "1"})
+    ledger.take_points(datetime.now(UTC) - timedelta(days=2))
+    ResourceQuota.objects.update(uncounted=["pods"])
+    snapshot.forget()
+    unknown = {
+        "resource": "pods",
+        "used": None,
+        "hard": "10",
+        "percent": None,
+        "level": "unknown",
+    }
+    usage = call(reader, "get", f"resourcequotas/{made.pk}/usage/").json()
+    assert usage["resources"][0] == unknown
+    assert usage["resources"][1]["used"] == "1"
+    now = usage["history"][-1]
+    assert (now["used"], now["percent"]) == ({"requests.cpu": "1"}, {"requests.cpu": 25})
+    assert listed(reader)[0].items() >= unknown.items()
+    assert listed(reader, "?attention=true") == []
+    shown = call(reader, "get", f"resourcequotas/{made.pk}/").json()
+    assert shown["status"]["used"] == {"requests.cpu": "1"}
+
+
+def test_a_point_of_the_history_has_no_amount_that_is_unknown(reader: str) -> None:
+    made = quota({"requests.cpu": "1"})
+    ResourceQuota.objects.update(uncounted=["pods"])
+    ledger.take_points(datetime.now(UTC) - timedelta(hours=2))
+    usage = call(reader, "get", f"resourcequotas/{made.pk}/usage/").json()
+    assert usage["history"][0]["used"] == {"requests.cpu": "1"}
 
 
 @pytest.mark.parametrize("days", ["15", "-1", "x", "1.5", "", "٣"])

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.test import Client
 
-from policies import services
-from policies.models import LimitRange, PolicyRevision, PriorityClass
+from policies import services, snapshot
+from policies.models import LimitRange, PolicyRevision, PriorityClass, ResourceQuota
 from tests import factories
 from tests.people import person
 
@@ -290,3 +290,16 @@ def test_managers_are_shown_and_an_edit_of_a_set_is_warned_of(editor: Client) ->
     assert (again.set, again.fields["spec.limits"].manager) == ("platform", "ui:ed")
     versions = editor.get(f"{PAGE}revisions/").content.decode()
     assert "git:platform, commit 3f2a91c" in versions
+
+
+def test_what_a_quota_uses_is_unknown_while_it_is_not_counted() -> None:
+    factories.resource_quota({"pods": "5", "requests.cpu": "2"})
+    ResourceQuota.objects.update(uncounted=["pods"])
+    snapshot.forget()
+    client = signed_in(person("ed", "editor", cluster="prod", namespace="team"))
+    response: Any = client.get("/clusters/prod/namespaces/team/resourcequotas/rq/")
+    rows = response.context["form"]["hard"]
+    assert {row["resource"].value: row.used for row in rows} == {
+        "pods": "unknown",
+        "requests.cpu": "0",
+    }

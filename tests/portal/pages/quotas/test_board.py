@@ -11,8 +11,8 @@ import pytest
 from django.test import Client
 
 from admission.models import AuditEvent, decision_id
-from policies import ledger
-from policies.models import Charge, QuotaUsage, QuotaUsagePoint
+from policies import ledger, snapshot
+from policies.models import Charge, QuotaUsage, QuotaUsagePoint, ResourceQuota
 from policies.tasks import keep_usage_points
 from portal.pages.quotas.board import PAGE_SIZE
 from tests import factories, people
@@ -85,6 +85,45 @@ def test_cell_says_in_words_how_full_it_is(
     quota({"pods": hard}, {"pods": used})
     (row,) = board(reader)["rows"]
     assert (row.cells[0].level.look, row.cells[0].level.words) == (look, words)
+
+
+def not_counted(made: Any, *names: str) -> None:
+    ResourceQuota.objects.filter(pk=made.pk).update(uncounted=list(names))
+    snapshot.forget()
+
+
+def test_what_is_not_counted_yet_is_unknown_and_never_0(reader: Client) -> None:
+    made = quota({"pods": "10", "requests.cpu": "4"})
+    not_counted(made, "pods", "requests.cpu")
+    context = board(reader)
+    level = context["rows"][0].cells[0].level
+    assert (level.look, level.words, level.used, level.percent) == (
+        "unknown",
+        "unknown",
+        None,
+        None,
+    )
+    assert context["attention"] == 0
+    assert "unknown" in reader.get("/quotas/").content.decode()
+    # A name that is known to be near its limit counts more than one that nobody knows.
+    QuotaUsage.objects.filter(quota=made).update(used={"pods": "0", "requests.cpu": "3500m"})
+    not_counted(made, "pods")
+    assert cells(board(reader)) == {"team": {"no class": ("near", "requests.cpu")}}
+
+
+def test_the_story_says_unknown_where_objects_are_not_counted_yet(reader: Client) -> None:
+    made = quota({"pods": "10", "requests.cpu": "4"}, {"requests.cpu": "1"})
+    not_counted(made, "pods")
+    response = reader.get("/quotas/prod/team/")
+    levels = response.context["stories"][0][1]
+    assert [(each.resource, each.words) for each in levels] == [
+        ("pods", "unknown"),
+        ("requests.cpu", "25 %"),
+    ]
+    text = " ".join(response.content.decode().split())
+    assert "existing objects are not counted yet, limit 10" in text
+    assert "None of" not in text
+    assert "0 of 10" not in text
 
 
 def test_column_has_the_quotas_that_count_its_class(reader: Client) -> None:
