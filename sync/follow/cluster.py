@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.db import DatabaseError
 
+from policies.snapshot import oncoming
 from sync.client.kinds import kind_of
 from sync.client.watches import Listed, Target, Watch, WatchClient, path_of
 from sync.connect import connections
@@ -24,7 +25,8 @@ from sync.follow import ledger_changes, policy_changes
 from sync.follow.counted_watches import CountedWatches
 from sync.follow.health import note_open
 from sync.follow.pauses import LONGEST, pause_after
-from sync.follow.pending import Inbox
+from sync.follow.pending import Inbox, PolicyChange
+from sync.follow.statuses import StatusWriter
 from sync.passes.read import ALL_KINDS, OPTIONAL_KINDS
 from sync.values import ObjectKey
 
@@ -62,6 +64,7 @@ class FollowedCluster:
         self._has_lists = False
         self._was_open = False
         self._counted: CountedWatches
+        self._statuses = StatusWriter(cluster, lease, jobs, self._quotas)
 
     @property
     def problem(self) -> str:
@@ -88,6 +91,7 @@ class FollowedCluster:
                     group.create_task(self._watch_policies(client, kind))
                 group.create_task(self._store_changes())
                 group.create_task(self._write_edits())
+                group.create_task(self._statuses.write_all())
                 group.create_task(self._keep_up(client))
         finally:
             await client.close()
@@ -128,18 +132,16 @@ class FollowedCluster:
         if isinstance(change, Listed):
             self._inbox.pending.put_list(kind, change.items)
             if kind == "ResourceQuota":
-                self._quotas = {_place_of(item): item for item in change.items}
+                self._quotas.clear()
+                self._quotas |= {_place_of(item): item for item in change.items}
         elif change.type == "BOOKMARK":
             return
         else:
-            is_gone = change.type == "DELETED"
-            self._inbox.pending.put_policy(
-                ObjectKey.of(change.object), None if is_gone else change.object
-            )
+            noted = PolicyChange(change.object, is_gone=change.type == "DELETED")
+            self._inbox.pending.put_policy(ObjectKey.of(change.object), noted)
             if kind == "ResourceQuota":
                 self._quotas.pop(_place_of(change.object), None)
-                if not is_gone:
-                    self._quotas[_place_of(change.object)] = change.object
+                self._quotas |= {} if noted.is_gone else {_place_of(change.object): change.object}
         self._inbox.wake()
 
     async def _store_changes(self) -> None:
@@ -164,6 +166,7 @@ class FollowedCluster:
         counted = self._counted
         if batch.lists or batch.policies:
             await self._store_policies(batch)
+            self._statuses.note({key.namespace for key in batch.policies}, whole=bool(batch.lists))
             await counted.adjust()
         if batch.lists or batch.policies or batch.counted_lists:
             await self._jobs.run(
@@ -178,8 +181,10 @@ class FollowedCluster:
                 received=batch.since,
             )
             counted.look_again(again)
+            self._statuses.note(batch.counted_namespaces())
         for resource in batch.counted_lists:
             await counted.meet(resource, self.lease, self._quotas)
+            self._statuses.note(whole=True)
 
     async def _store_policies(self, batch: Pending) -> None:
         now = await self._jobs.run(ledger_changes.clock_at, batch.since)
@@ -193,7 +198,8 @@ class FollowedCluster:
                 )
                 self._left |= outcome.left
                 self._has_lists = True
-            changed = {**dict.fromkeys(self._left), **batch.policies}
+            present = {k: None if c.is_gone else c.item for k, c in batch.policies.items()}
+            changed = {**dict.fromkeys(self._left), **present}
             if changed:
                 outcome = await self._jobs.run(policy_changes.take_in, *work, changed, now=now)
                 self._left = set(outcome.left)
@@ -202,6 +208,8 @@ class FollowedCluster:
             # tries again and tells people.
             log.warning("%s could not be written: %s", self.cluster, error)
             await self._jobs.run(policy_changes.request_full_pass, self.cluster)
+        # Reviews that wait for these writes go on.
+        await self._jobs.run(oncoming.arrived, self.cluster.pk, batch.seen())
 
     async def _write_edits(self) -> None:
         """Write our edits as soon as they are known, and look for them now and then anyway."""

@@ -6,7 +6,10 @@ import asyncio
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
+
+from policies.snapshot.oncoming import Seen
 
 if TYPE_CHECKING:
     from engine.request import GroupVersionResource
@@ -20,12 +23,20 @@ MOST_EVENTS: Final = 20_000
 """Events of counted objects that may be pending."""
 
 
+@dataclass(frozen=True, slots=True)
+class PolicyChange:
+    """A policy or namespace as an event shows it: as it is, or as it was before its deletion."""
+
+    item: Item
+    is_gone: bool
+
+
 @dataclass(slots=True)
 class Pending:
     """Changes by object, the newest of each; ``since`` is when the first of them was seen."""
 
     lists: dict[str, tuple[Item, ...]] = field(default_factory=dict)
-    policies: dict[ObjectKey, Item | None] = field(default_factory=dict)
+    policies: dict[ObjectKey, PolicyChange] = field(default_factory=dict)
     counted_lists: set[GroupVersionResource] = field(default_factory=set)
     counted: dict[GroupVersionResource, list[CountedChange]] = field(
         default_factory=lambda: defaultdict(list)
@@ -43,10 +54,10 @@ class Pending:
         self.lists[kind] = items
         self.policies = {key: it for key, it in self.policies.items() if key.kind != kind}
 
-    def put_policy(self, key: ObjectKey, item: Item | None) -> None:
-        """Note an object as it is now; None: it is deleted."""
+    def put_policy(self, key: ObjectKey, change: PolicyChange) -> None:
+        """Note the newest event of an object."""
         self._note_time()
-        self.policies[key] = item
+        self.policies[key] = change
 
     def put_counted(self, resource: GroupVersionResource, change: CountedChange) -> None:
         """Note the event of a counted object; their order matters."""
@@ -57,6 +68,17 @@ class Pending:
         """Note that all objects of a resource are to be met."""
         self._note_time()
         self.counted_lists.add(resource)
+
+    def seen(self) -> list[Seen]:
+        """All policies and namespaces that it shows, as reviews wait for them."""
+        lists = chain.from_iterable(self.lists.values())
+        listed = [PolicyChange(item, is_gone=False) for item in lists]
+        return [_seen(change) for change in (*listed, *self.policies.values())]
+
+    def counted_namespaces(self) -> set[str]:
+        """The namespaces of its events."""
+        changes = chain.from_iterable(self.counted.values())
+        return {change.item["metadata"].get("namespace", "") for change in changes}
 
     def put_back(self, earlier: Pending) -> None:
         """Note again what could not be stored; newer changes win."""
@@ -71,6 +93,18 @@ class Pending:
     def _note_time(self) -> None:
         if self.is_empty:
             self.since = time.monotonic()
+
+
+def _seen(change: PolicyChange) -> Seen:
+    metadata = change.item["metadata"]
+    return Seen(
+        kind=change.item["kind"],
+        namespace=metadata.get("namespace", ""),
+        name=metadata["name"],
+        uid=metadata.get("uid", ""),
+        resource_version=None if change.is_gone else metadata.get("resourceVersion", ""),
+        is_leaving=bool(metadata.get("deletionTimestamp")),
+    )
 
 
 class Inbox:

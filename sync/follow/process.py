@@ -20,6 +20,7 @@ from django.db import DatabaseError, connection
 from policies import snapshot
 from policies.db.deferred import driver_parameters
 from policies.models import Cluster
+from policies.snapshot import oncoming
 from sync.follow import leases
 from sync.follow.cluster import FollowedCluster
 from sync.follow.jobs import Jobs
@@ -90,6 +91,8 @@ class FollowerProcess:
             self._followed.pop(lease, None)
         for lease in await self._jobs.run(leases.claim, self._holder):
             await self._begin(lease)
+        # Writes that others refused after us never arrive.
+        await self._jobs.run(oncoming.forget_old)
 
     def _generations(self) -> dict[FollowLease, int]:
         return {lease: each.generation for lease, each in self._followed.items()}

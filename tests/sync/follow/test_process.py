@@ -13,7 +13,8 @@ import pytest
 from django.db import connection
 
 from policies import services
-from policies.models import Charge, ClusterFollower, QuotaUsage
+from policies.models import Charge, ClusterFollower, OncomingWrite, QuotaUsage
+from policies.snapshot import oncoming
 from sync.connect import connections
 from sync.follow import leases
 from sync.follow.process import FollowerProcess
@@ -184,3 +185,31 @@ def test_cluster_that_is_not_connected_is_not_followed() -> None:
     with following() as process:
         assert process
     assert not ClusterFollower.objects.exists()
+
+
+def test_confirmed_amounts_are_written_into_the_status(api: FakeAPI) -> None:
+    with following():
+        until(is_followed)
+        put_pod(api, "a")
+        until(lambda: status_in(api).get("used") == {"pods": "1"})
+        assert status_in(api)["hard"] == {"pods": "5"}
+        api.store.remove("Pod", "a", "team")
+        until(lambda: status_in(api).get("used") == {"pods": "0"})
+    assert row().state == "unowned"
+
+
+def status_in(api: FakeAPI) -> Any:
+    return api.store.find("ResourceQuota", "team", "rq").manifest.get("status") or {}
+
+
+def test_review_waits_only_until_the_write_is_stored(api: FakeAPI) -> None:
+    with following():
+        until(is_followed)
+        [cluster_id] = ClusterFollower.objects.values_list("cluster_id", flat=True)
+        assert oncoming.announce(
+            cluster_id, kind="ResourceQuota", namespace="team", name="new", operation="CREATE"
+        )
+        assert OncomingWrite.objects.exists()
+        api.store.put(quota({"pods": "3"}, name="new"))
+        until(lambda: not OncomingWrite.objects.exists())
+        assert stored("new") == {"hard": {"pods": "3"}}
