@@ -29,6 +29,18 @@ from portal.dev.supervisor.children import commands, environment
 print(json.dumps({name: [words, environment(name)] for name, words in commands().items()}))
 """
 """The processes of ``make run``: one that is added there runs here, too."""
+_FOLLOWED: Final = """
+import time
+import django; django.setup()
+from datetime import timedelta
+from policies.db.clock import read_clock
+from policies.models import ClusterFollower
+deadline = time.monotonic() + 110
+while not ClusterFollower.objects.filter(heartbeat__gt=read_clock() - timedelta(seconds=10)):
+    assert time.monotonic() < deadline, list(ClusterFollower.objects.values())
+    time.sleep(0.2)
+"""
+"""Waits until all watches of the cluster are open."""
 _CANARY: Final[dict[str, Any]] = {
     "apiVersion": "v1",
     "kind": "Pod",
@@ -91,7 +103,7 @@ def _install(made: Portal, cluster: Cluster) -> None:
 
 
 def _connect(made: Portal, cluster: Cluster) -> None:
-    """Connect by the portal's own account, and wait for the first import."""
+    """Connect by the portal's own account; wait for the first import, and for its follower."""
     words = ["--namespace", "gatehouse", "--duration", "24h"]
     token = cluster.kubectl("create", "token", "gatehouse", *words)
     assert token.returncode == 0, token.stderr
@@ -99,6 +111,7 @@ def _connect(made: Portal, cluster: Cluster) -> None:
     whole["users"][0]["user"] = {"token": token.stdout.strip()}
     made.manage("connect_cluster", NAME, "--kubeconfig", "-", stdin=json.dumps(whole))
     made.manage("sync", NAME, "--import", "--follow")
+    made.run(_FOLLOWED)
 
 
 def _refuses_canary(cluster: Cluster) -> bool:
