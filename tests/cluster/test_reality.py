@@ -305,8 +305,9 @@ def changed(place: Place, kind: str, **change: Any) -> Iterator[None]:
     assert place.api.ask("DELETE", path).is_allowed
     over = path.rpartition("/")[0]
     if change:
-        [webhook] = before["webhooks"]
-        assert place.api.ask("POST", over, {**bare, "webhooks": [webhook | change]}).is_allowed
+        webhook, *hints = before["webhooks"]
+        altered = {**bare, "webhooks": [webhook | change, *hints]}
+        assert place.api.ask("POST", over, altered).is_allowed
     try:
         yield
     finally:
