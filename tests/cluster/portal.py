@@ -17,6 +17,7 @@ from tests.processes import ROOT, free_port, running, wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import IO
 
     from tests.cluster.servers import Cluster
 
@@ -76,9 +77,27 @@ class Portal:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def run(self, script: str) -> str:
+    def run(self, script: str, stdin: str = "") -> str:
         """Run a script with the portal's code; returns its output."""
-        return _run(self.around, script)
+        return _run(self.around, script, stdin)
+
+    @contextlib.contextmanager
+    def started(self, script: str, given: object) -> Iterator[IO[str]]:
+        """The lines that a script prints while it runs, with JSON as its input."""
+        with subprocess.Popen(  # noqa: S603 - our own words
+            [sys.executable, "-c", script],
+            env=self.around,
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps(given))
+            process.stdin.close()
+            yield process.stdout
+            process.wait(120)
 
     def cover_kube_system(self) -> None:
         """Include kube-system in all webhooks that are registered from now on."""
@@ -123,11 +142,12 @@ def _seed(around: dict[str, str]) -> dict[str, str]:
     return secrets
 
 
-def _run(around: dict[str, str], script: str) -> str:
+def _run(around: dict[str, str], script: str, stdin: str = "") -> str:
     done = subprocess.run(  # noqa: S603 - our own words
         [sys.executable, "-c", script],
         env=around,
         cwd=ROOT,
+        input=stdin,
         capture_output=True,
         text=True,
         check=False,

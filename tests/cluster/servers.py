@@ -10,6 +10,7 @@ import shutil
 import ssl
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -58,6 +59,7 @@ class Cluster:
     client: Pair
     binaries: Binaries
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    words: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def address(self) -> str:
@@ -99,6 +101,7 @@ class Cluster:
 
     def start(self, name: str, words: list[str]) -> None:
         """Start one of its servers."""
+        self.words[name] = words
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(  # noqa: S603 - our own words
                 bound(words, "KILL"), stdout=log, stderr=log, cwd=self.folder
@@ -115,6 +118,13 @@ class Cluster:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+    def restart(self, away: float) -> None:
+        """Stop the API server for some seconds, and start it again."""
+        self.stop("kube-apiserver")
+        time.sleep(away)
+        self.start("kube-apiserver", self.words["kube-apiserver"])
+        self.wait_ready()
 
     def wait_ready(self) -> None:
         """Wait until the API server is ready."""

@@ -1,4 +1,4 @@
-"""Children of ``make run`` (web, worker, beat, follower): commands, restarts, killpg."""
+"""Children of ``make run`` (web, worker, beat, follow): commands, restarts, killpg."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def commands() -> Mapping[str, list[str]]:
         "web": [sys.executable, "-m", "portal.serve"],
         "worker": [*celery, "worker", *logs, *threads],
         "beat": [*celery, "beat", *logs, "--schedule", str(var / "beat-schedule"), "--pidfile="],
-        "follower": [sys.executable, "manage.py", "follow"],
+        "follow": [sys.executable, "manage.py", "follow"],
     }
 
 
@@ -45,7 +45,7 @@ def environment(name: str = "") -> dict[str, str]:
     # No load balancer watches /readyz here, so processes need not wait for one before they stop.
     child_environment = {**os.environ, "GATEHOUSE_DRAIN_SECONDS": "0"}
     # Only these open clusters' credentials, so only they have the private keys.
-    if name not in ("worker", "follower"):
+    if name not in ("worker", "follow"):
         child_environment["GATEHOUSE_SEAL_PRIVATE_KEYS_FILE"] = os.devnull
     return child_environment
 

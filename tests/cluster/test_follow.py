@@ -1,0 +1,256 @@
+"""What happens in a live cluster is in force here, and the other way round, within a second.
+
+``SAMPLES`` is how often each thing is done, 100 with ``WHOLE=1``. The limits are those of the
+product's promise for 95 of 100; a few samples may not show that, so fewer of them may be late.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import ExitStack
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+import psycopg
+import pytest
+
+from tests.cluster.delays import IN_A_ROW, Api, Delays, delay_until, limit_range, pod, quota
+from tests.upstream.plane import control_plane
+from tests.upstream.product import gatehouse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cluster.binaries import Binaries
+    from tests.cluster.portal import Portal
+    from tests.cluster.servers import Cluster
+
+pytestmark = [pytest.mark.cluster, pytest.mark.no_cover]
+SAMPLES: Final = int(os.environ.get("SAMPLES") or (100 if os.environ.get("WHOLE") else 5))
+IN_FORCE: Final = 0.3
+ROOM: Final = 1.0
+_OWN: Final = """
+import django, sys; django.setup()
+from policies.models import Cluster
+from sync.models import SyncOwnership
+SyncOwnership.objects.create(cluster=Cluster.objects.get(), namespace=sys.stdin.read(), user="t")
+"""
+_EDIT: Final = """
+import django, json, sys, time; django.setup()
+from policies import services
+from policies.models import Cluster
+cluster = Cluster.objects.get()
+for manifest in json.load(sys.stdin):
+    services.apply_manifest(cluster=cluster, manifest=manifest, user="ada")
+    print(time.time(), flush=True)
+    time.sleep(1.5)
+"""
+
+
+class Site:
+    """A cluster whose plugins are off, the portal in their place, and its database."""
+
+    def __init__(self, cluster: Cluster, portal: Portal, api: Api, database: Any) -> None:
+        self.cluster, self.portal, self.api, self.database = cluster, portal, api, database
+        self.delays = Delays()
+
+    def ask(self, query: str, *values: Any) -> Any:
+        """The first column of the first row; None without one."""
+        row = self.database.execute(query, values).fetchone()
+        return row[0] if row else None
+
+
+@pytest.fixture(scope="module")
+def site(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    if binaries.controller_manager is None:
+        pytest.skip("NO CONTROLLER MANAGER HERE: python -m tests.cluster.build makes it")
+    logs: Path = tmp_path_factory.mktemp("logs")
+    with ExitStack() as stack:
+        plane = control_plane(binaries, logs, plugins=False, resync="5m")
+        cluster = stack.enter_context(plane)
+        portal = stack.enter_context(gatehouse(cluster, logs, "portal"))
+        address = portal.around["GATEHOUSE_DATABASE_URL"]
+        database = stack.enter_context(psycopg.connect(address, autocommit=True))
+        api = Api(cluster)
+        stack.callback(api.close)
+        yield Site(cluster, portal, api, database)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _report(site: Site, request: pytest.FixtureRequest) -> Iterator[None]:
+    yield
+    terminal = request.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None:
+        terminal.write_line(f"\ngatehouse: {SAMPLES} samples\n{site.delays.report()}")
+
+
+def namespace(site: Site, name: str) -> str:
+    site.api.do("POST", "/namespaces", {"metadata": {"name": name}})
+    return name
+
+
+def require(site: Site, limit: float, *names: str) -> None:
+    """Most of these took no longer: 95 of 100, of few samples all but one."""
+    for name in names:
+        late = (1 - site.delays.share_within(name, limit)) * len(site.delays.seconds[name])
+        assert late <= max(1, SAMPLES * 5 // 100), f"{name}\n{site.delays.report()}"
+
+
+def test_policies_are_in_force_in_every_process(site: Site) -> None:
+    for number in range(SAMPLES):
+        place = namespace(site, f"policies-{number}")
+        quotas, ranges = (
+            f"/namespaces/{place}/{kind}" for kind in ("resourcequotas", "limitranges")
+        )
+        more = {"spec": {"hard": {"pods": "5"}}}
+        smaller = {"spec": limit_range("l", "5m")["spec"]}
+        changes: tuple[tuple[str, str, str, Any, bool], ...] = (
+            ("quota created", "POST", quotas, quota("q", pods="0"), False),
+            ("quota raised", "PATCH", f"{quotas}/q", more, True),
+            ("range created", "POST", ranges, limit_range("l", "20m"), True),
+            ("range changed", "PATCH", f"{ranges}/l", smaller, False),
+            ("range deleted", "DELETE", f"{ranges}/l", None, True),
+            ("quota lowered", "PATCH", f"{quotas}/q", quota("q", pods="0"), False),
+            ("quota deleted", "DELETE", f"{quotas}/q", None, True),
+        )
+        for what, method, path, body, admitted in changes:
+            site.api.do(method, path, body)
+            wanted = partial(_answers, site, place, admitted=admitted)
+            if what != "range created":  # it refuses nothing: the next one shows that it is there
+                site.delays.add(what, delay_until(wanted, in_a_row=IN_A_ROW))
+    names = sorted(site.delays.seconds)
+    require(site, IN_FORCE, *names)
+
+
+def _answers(site: Site, place: str, *, admitted: bool) -> bool:
+    return site.api.admits(place, pod("p")) is admitted
+
+
+def test_room_of_what_goes_is_free(site: Site) -> None:
+    place = namespace(site, "room")
+    pods, api = f"/namespaces/{place}/pods", site.api
+    api.do("POST", f"/namespaces/{place}/resourcequotas", quota("q", pods="1"))
+    full, free = (partial(_answers, site, place, admitted=each) for each in (False, True))
+    delay_until(free, in_a_row=IN_A_ROW)
+    for number in range(SAMPLES):
+        api.do("POST", pods, pod(f"a{number}"))
+        assert full()
+        api.do("DELETE", f"{pods}/a{number}?gracePeriodSeconds=0")
+        site.delays.add("pod deleted, its room free", delay_until(free))
+        api.do("POST", pods, pod(f"b{number}"))
+        api.do("PATCH", f"{pods}/b{number}/status", {"status": {"phase": "Succeeded"}})
+        site.delays.add("pod finished, its room free", delay_until(free))
+    require(site, ROOM, "pod deleted, its room free", "pod finished, its room free")
+
+
+def test_reservation_of_a_refused_create_is_given_back(site: Site) -> None:
+    place = namespace(site, "refused")
+    pods, api = f"/namespaces/{place}/pods", site.api
+    api.do("POST", pods, pod("taken"))
+    api.do("POST", f"/namespaces/{place}/resourcequotas", quota("q", pods="2"))
+    free = partial(_answers, site, place, admitted=True)
+    delay_until(free, in_a_row=IN_A_ROW)
+    for _ in range(min(SAMPLES, 5)):
+        # The webhooks admit it, and the API server then finds that the name is taken.
+        assert api.call("POST", pods, pod("taken")).status_code == HTTPStatus.CONFLICT
+        assert not free()
+        site.delays.add("create refused after us, given back", delay_until(free))
+    require(site, 15.0, "create refused after us, given back")
+
+
+def test_new_quota_counts_what_exists_and_its_status_follows(site: Site) -> None:
+    for number in range(SAMPLES):
+        place = namespace(site, f"existing-{number}")
+        quotas, pods = (f"/namespaces/{place}/{kind}" for kind in ("resourcequotas", "pods"))
+        for name in ("a", "b", "c"):
+            site.api.do("POST", pods, pod(name))
+        site.api.do("POST", quotas, quota("q", pods="4"))
+        used = partial(_status_is, site, f"{quotas}/q", "3")
+        site.delays.add("new quota over objects, status exact", delay_until(used))
+        assert _answers(site, place, admitted=True)
+        site.api.do("POST", pods, pod("d"))
+        assert _answers(site, place, admitted=False)
+        used = partial(_status_is, site, f"{quotas}/q", "4")
+        site.delays.add("pod created, status in the cluster", delay_until(used))
+    require(site, 1.0, "new quota over objects, status exact", "pod created, status in the cluster")
+
+
+def _status_is(site: Site, path: str, used: str) -> bool:
+    status = site.api.do("GET", path).get("status") or {}
+    return bool((status.get("used") or {}).get("pods") == used)
+
+
+def test_namespaces_are_known_and_forgotten(site: Site) -> None:
+    stored = "SELECT count(*) FROM policies_namespace WHERE name = %s"
+    for number in range(SAMPLES):
+        place = namespace(site, f"known-{number}")
+        known = partial(_counts, site, stored, place, 1)
+        site.delays.add("namespace created, known", delay_until(known))
+    for number in range(SAMPLES):
+        place = f"known-{number}"
+        site.api.do("DELETE", f"/namespaces/{place}")
+        gone = partial(_is_gone, site, place)
+        delay_until(gone)
+        forgotten = partial(_counts, site, stored, place, 0)
+        site.delays.add("namespace gone, forgotten", delay_until(forgotten))
+    require(site, 1.0, "namespace created, known", "namespace gone, forgotten")
+
+
+def _counts(site: Site, query: str, value: str, number: int) -> bool:
+    return bool(site.ask(query, value) == number)
+
+
+def _is_gone(site: Site, place: str) -> bool:
+    return site.api.call("GET", f"/namespaces/{place}").status_code == HTTPStatus.NOT_FOUND
+
+
+def test_edits_reach_the_other_side(site: Site) -> None:
+    place = namespace(site, "owned")
+    path = f"/namespaces/{place}/resourcequotas/q"
+    site.api.do("POST", f"/namespaces/{place}/resourcequotas", quota("q", pods="1"))
+    stored = "SELECT count(*) FROM policies_resourcequota WHERE name = 'q' AND namespace_id IN "
+    stored += "(SELECT id FROM policies_namespace WHERE name = %s)"
+    delay_until(partial(_counts, site, stored, place, 1))
+    site.portal.run(_OWN, place)
+    edits = [_owned(place, number + 2) for number in range(SAMPLES)]
+    with site.portal.started(_EDIT, edits) as editor:
+        for manifest in edits:
+            begun = float(editor.readline())
+            wanted = manifest["spec"]["hard"]["pods"]
+            delay_until(partial(_hard_is, site, path, wanted))
+            site.delays.add("edit in the portal, in the cluster", max(0.0, time.time() - begun))
+    state = "SELECT count(*) FROM sync_syncedobject WHERE kind = 'ResourceQuota' AND namespace = %s"
+    drifted = partial(_counts, site, f"{state} AND state = 'drifted'", place, 1)
+    same = partial(_counts, site, f"{state} AND state = 'in-sync'", place, 1)
+    delay_until(same)
+    for number in range(SAMPLES):
+        site.api.do("PATCH", path, {"spec": {"hard": {"pods": f"9{number}"}}})
+        site.delays.add("edit in the cluster, drift here", delay_until(drifted))
+        site.api.do("PATCH", path, {"spec": {"hard": {"pods": str(SAMPLES + 1)}}})
+        delay_until(same)
+    require(site, 1.0, "edit in the portal, in the cluster")
+    require(site, 2.0, "edit in the cluster, drift here")
+
+
+def _owned(place: str, pods: int) -> dict[str, Any]:
+    metadata = {"name": "q", "namespace": place}
+    spec = {"hard": {"pods": str(pods)}}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec}
+
+
+def _hard_is(site: Site, path: str, pods: str) -> bool:
+    return bool(site.api.do("GET", path)["spec"]["hard"]["pods"] == pods)
+
+
+def test_api_server_that_comes_back_is_followed_again(site: Site) -> None:
+    away = 60.0 if os.environ.get("WHOLE") else 5.0
+    place = namespace(site, "away")
+    delay_until(partial(_answers, site, place, admitted=True), in_a_row=IN_A_ROW)
+    site.cluster.restart(away)
+    site.api.do("POST", f"/namespaces/{place}/resourcequotas", quota("q", pods="0"))
+    refused = partial(_answers, site, place, admitted=False)
+    site.delays.add("API server away, then a new quota", delay_until(refused, in_a_row=IN_A_ROW))
+    require(site, 10.0, "API server away, then a new quota")
