@@ -14,12 +14,17 @@ from django.db.models import Q
 
 from policies.db.clock import read_clock
 from policies.models import WebhookCredential
-from sync.connect.permissions import CANARY_NAMESPACE, CONFIGURATION, Grant, grants_of, remark_on
+from sync.connect.permissions import (
+    CANARY_NAMESPACE,
+    CONFIGURATION,
+    Grant,
+    manifest_grants,
+)
 from sync.installation.configurations import WebhookClientConfig, differences, key_in, webhooks
 from sync.installation.custom_resource import metadata_policy_definition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from policies.models import Cluster
     from sync.client import Client
@@ -30,7 +35,6 @@ __all__ = [
     "differences",
     "key_in",
     "manifests",
-    "remark",
     "token_secret",
     "webhooks",
 ]
@@ -42,10 +46,14 @@ _COUNTING_ROLE: Final = "gatehouse-counts"
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 
-def manifests(cluster: Cluster, config: WebhookClientConfig) -> list[dict[str, Any]]:
-    """Make all manifests of a cluster; ``config`` is how it calls the portal."""
-    grants = grants_of(cluster)
-    role_namespaces = dict.fromkeys(grant.namespace for grant in grants)
+def manifests(
+    cluster: Cluster, config: WebhookClientConfig, grants: Sequence[Grant] | None = None
+) -> list[dict[str, Any]]:
+    """Make all manifests of a cluster; ``config`` is how it calls the portal.
+
+    ``grants`` are those of ``manifest_grants``, by default the wide ones.
+    """
+    granted = manifest_grants(cluster) if grants is None else grants
     account = _object_head("v1", "ServiceAccount", ACCOUNT, cluster.portal_namespace)
     return [
         _object_head("v1", "Namespace", cluster.portal_namespace),
@@ -53,17 +61,13 @@ def manifests(cluster: Cluster, config: WebhookClientConfig) -> list[dict[str, A
         # No pod runs as this account: the portal uses it from outside.
         {**account, "automountServiceAccountToken": False},
         *chain.from_iterable(
-            _role_and_binding(grants, place, cluster.portal_namespace) for place in role_namespaces
+            _role_and_binding(role_name, place, rules, cluster.portal_namespace)
+            for (role_name, place), rules in _rules_by_role(granted).items()
         ),
         metadata_policy_definition(),
         # Last, since from then on the cluster calls the portal.
         *webhooks(cluster, config),
     ]
-
-
-def remark(cluster: Cluster) -> str:
-    """A remark for the administrator who grants the permissions; mostly empty."""
-    return remark_on(grants_of(cluster))
 
 
 def token_secret(cluster: Cluster) -> dict[str, Any]:
@@ -73,22 +77,32 @@ def token_secret(cluster: Cluster) -> dict[str, Any]:
     return {**secret, "type": "kubernetes.io/service-account-token"}
 
 
+def _rules_by_role(grants: Iterable[Grant]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """The rules by role and namespace; resources of one group with the same verbs share a rule."""
+    roles: dict[tuple[str, str], dict[object, dict[str, Any]]] = {}
+    for grant in grants:
+        role = {"": ACCOUNT, CANARY_NAMESPACE: _CANARY_ROLE}.get(grant.namespace, _COUNTING_ROLE)
+        # Apart from the rest: manifests without the choice leave it as it is.
+        role = _COUNTING_ROLE if grant.is_chosen else role
+        rules = roles.setdefault((role, grant.namespace), {})
+        rule = rules.setdefault(
+            (grant.group, grant.verbs, grant.names),
+            {
+                "apiGroups": [grant.group],
+                "resources": [],
+                "verbs": list(grant.verbs),
+                **({"resourceNames": list(grant.names)} if grant.names else {}),
+            },
+        )
+        rule["resources"].append(grant.resource)
+    return {role: list(rules.values()) for role, rules in roles.items()}
+
+
 def _role_and_binding(
-    grants: Iterable[Grant], role_namespace: str, portal_namespace: str
+    name: str, role_namespace: str, rules: list[dict[str, Any]], portal_namespace: str
 ) -> list[dict[str, Any]]:
     """Make the role for one namespace, or for all, and its binding to the account."""
     kind = "Role" if role_namespace else "ClusterRole"
-    name = {"": ACCOUNT, CANARY_NAMESPACE: _CANARY_ROLE}.get(role_namespace, _COUNTING_ROLE)
-    rules = [
-        {
-            "apiGroups": [grant.group],
-            "resources": [grant.resource],
-            "verbs": list(grant.verbs),
-            **({"resourceNames": list(grant.names)} if grant.names else {}),
-        }
-        for grant in grants
-        if grant.namespace == role_namespace
-    ]
     binding = {
         **_object_head(f"{_RBAC}/v1", f"{kind}Binding", name, role_namespace),
         "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name},

@@ -15,13 +15,14 @@ from policies.db.clock import read_clock
 from policies.ledger.live_objects import CompleteList, LiveObject
 from policies.ledger.unlisted import Unlisted
 from sync import reconcile
-from sync.connect.permissions import SECRETS, where_counted
+from sync.connect.permissions import SECRETS, is_counted_by_namespace, where_counted
+from sync.errors import ForbiddenError
 from sync.inventory import usage_comparison
 from sync.values import FIELD_MANAGER
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from uuid import UUID
 
     from engine.policy import PolicySet, ResourceQuota
@@ -119,7 +120,11 @@ def list_all(
     places: Mapping[str, NamespaceQuotas],
     namespaces: Iterable[str],
 ) -> CompleteList:
-    """List all objects of a resource, Secrets in these namespaces alone; raises APIError."""
+    """List all objects of a resource; raises APIError.
+
+    Secrets are listed in these namespaces alone; so are custom resources that may not be listed in
+    all namespaces.
+    """
     # The database's clock, as in the ledger: charges are compared with it.
     started = read_clock()
     items = _listed_items(client, resource, namespaces)
@@ -135,7 +140,7 @@ def complete_list(
     started: dt.datetime,
 ) -> CompleteList:
     """What all objects of a resource use of each quota, known to be complete at ``started``."""
-    quotas = list(_quotas_counting(places, resource))
+    quotas = list(quotas_counting(places, resource))
     return CompleteList(
         cluster_id=cluster.pk,
         resource=str(resource),
@@ -159,7 +164,7 @@ def names_by_quota(
     """The names under which each quota counts objects of a resource, by quota uid."""
     return {
         place.uids[quota.name]: names_of(quota, resource)
-        for place, quota in _quotas_counting(places, resource)
+        for place, quota in quotas_counting(places, resource)
     }
 
 
@@ -172,7 +177,7 @@ def unlisted(
     """The cluster's own figures of a resource that cannot be listed, where they count."""
     counting_quotas = [
         (place, quota)
-        for place, quota in _quotas_counting(places, resource)
+        for place, quota in quotas_counting(places, resource)
         if place.is_native and quota.name in place.observed
     ]
     return Unlisted(
@@ -196,15 +201,31 @@ def _listed_items(
     if name in KINDS:
         yield from client.list(KINDS[name]).items
         return
-    for namespace in sorted(namespaces) if name == SECRETS else [""]:
-        yield from client.list_resource(
-            resource.group, resource.resource, namespace, contents=name in WITH_CONTENTS
-        ).items
+    if name != SECRETS:
+        try:
+            yield from _listed_in(client, resource, "")
+        except ForbiddenError:
+            if not is_counted_by_namespace(resource):
+                raise
+        else:
+            return
+    for namespace in sorted(namespaces):
+        yield from _listed_in(client, resource, namespace)
 
 
-def _quotas_counting(
+def _listed_in(
+    client: Client, resource: GroupVersionResource, namespace: str
+) -> Sequence[dict[str, Any]]:
+    has_contents = str(resource) in WITH_CONTENTS
+    return client.list_resource(
+        resource.group, resource.resource, namespace, contents=has_contents
+    ).items
+
+
+def quotas_counting(
     places: Mapping[str, NamespaceQuotas], resource: GroupVersionResource
 ) -> Iterator[tuple[NamespaceQuotas, ResourceQuota]]:
+    """The quotas under whose names objects of a resource count, with their namespaces."""
     for place in places.values():
         for quota in place.policies.resource_quotas:
             if quota.name in place.uids and names_of(quota, resource):

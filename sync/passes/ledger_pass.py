@@ -33,7 +33,14 @@ from sync.errors import (
     UntrustedError,
 )
 from sync.inventory import usage_comparison
-from sync.inventory.observations import figures_of, list_all, places_of, resources_in, unlisted
+from sync.inventory.observations import (
+    figures_of,
+    list_all,
+    places_of,
+    quotas_counting,
+    resources_in,
+    unlisted,
+)
 from sync.runs.leases import LostLeaseError
 
 if TYPE_CHECKING:
@@ -56,6 +63,8 @@ WHOLE: Final = ""
 BLIND: Final = "ledger-blind"
 FAILING: Final = "ledger-failing"
 _TOO_MANY_REQUESTS: Final = 429
+NAMED: Final = 5
+"""The most quotas that an alert names."""
 FAILED: Final = "ledger-failed"
 """The name in a run's counts for a failed ledger pass."""
 log = logging.getLogger(__name__)
@@ -226,21 +235,34 @@ def _list_or_alert(
     except APIError as error:
         if error.code == _TOO_MANY_REQUESTS:
             raise  # more requests would only add to the server's load
-        note_blind(cluster, resource, error)
+        note_blind(cluster, resource, error, places)
     return None
 
 
-def note_blind(cluster: Cluster, resource: GroupVersionResource, error: APIError) -> None:
+def note_blind(
+    cluster: Cluster,
+    resource: GroupVersionResource,
+    error: APIError,
+    places: Mapping[str, NamespaceQuotas],
+) -> None:
     """Store why a resource cannot be listed, with an alert unless it is not served at all."""
     LedgerPass.objects.update_or_create(
         cluster=cluster, resource=str(resource), defaults={"problem": error.message}
     )
-    blind_words = f"{resource} cannot be listed, so their usage in quotas is not confirmed"
+    blind_words = f"{resource} cannot be listed: not counted in {_quota_names(resource, places)}"
     if isinstance(error, ForbiddenError):
-        blind_words += "; cluster_manifests prints the permission that is missing"
+        command = f"manage.py cluster_manifests {cluster.name}"
+        blind_words += f"; {command} prints the permission that is missing"
     # A resource that is not served has no objects that we could miss.
     message = "" if isinstance(error, NotFoundError) else f"{blind_words}: {error.message}"
     alerts.set_alert(cluster, BLIND, message, subject=str(resource))
+
+
+def _quota_names(resource: GroupVersionResource, places: Mapping[str, NamespaceQuotas]) -> str:
+    """The quotas that count a resource, by name; many are cut short."""
+    names = sorted(f"{q.namespace}/{q.name}" for _, q in quotas_counting(places, resource))
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{'quota' if len(names) == 1 else 'quotas'} {', '.join(names[:NAMED])}{more}"
 
 
 def meet_charges(cluster: Cluster, listed: CompleteList, guard: Guard) -> Counter[str]:

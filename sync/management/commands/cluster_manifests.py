@@ -23,13 +23,13 @@ from policies.models import Cluster
 from sync.client import Client
 from sync.connect import kubeconfig
 from sync.connect.connections import open_client
+from sync.connect.permissions import Rights, manifest_grants, parse_resource, remark_on
 from sync.errors import APIError
 from sync.installation.manifests import (
     WebhookClientConfig,
     is_valid_key,
     manifests,
     present_key,
-    remark,
     token_secret,
     with_key,
 )
@@ -37,13 +37,22 @@ from sync.installation.manifests import (
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
+    from sync.connect.permissions import Grant
+
 _HELP = """\
-Print the manifests that a cluster needs: the portal's account with its few permissions, the
+Print the manifests that a cluster needs: the portal's account with its permissions, the
 MetadataPolicy resource, the two webhook configurations. An administrator of the cluster applies
 them:
 
   manage.py cluster_manifests prod --ca-file ca.crt | kubectl apply --server-side -f -
   manage.py cluster_manifests prod --ca-file ca.crt --apply --kubeconfig admin.kubeconfig
+
+The account may list and watch whatever quotas can count, so that a new quota needs no new
+manifests (--rights narrow: only what quotas count now). Secrets and custom resources are left out,
+since to list them is to read them: the account gets them in the namespaces whose quotas count them
+now, or in all namespaces by choice. Name all choices each time:
+
+  manage.py cluster_manifests prod --ca-file ca.crt --count widgets.example.com --count secrets
 
 The address of the webhooks carries a credential of the cluster. Printing issues a new one, unless
 --key-file names a file with one; --apply goes on using the one that the cluster has.
@@ -64,6 +73,19 @@ class Command(Console):
         add("--portal-url", default="", help="where the cluster reaches the portal, https")
         add("--ca-file", metavar="FILE", help="the authority of the portal's certificate, PEM")
         add("--portal-namespace", default="", help="of its account there; kept, never judged")
+        add(
+            "--rights",
+            choices=[each.value for each in Rights],
+            default=Rights.WIDE.value,
+            help="to list all that quotas can count, or what they count now (default: %(default)s)",
+        )
+        add(
+            "--count",
+            action="append",
+            default=[],
+            metavar="RESOURCE",
+            help="let it list this in all namespaces: secrets, widgets.example.com; repeatable",
+        )
         add("--key-file", metavar="FILE|-", help="a file with a credential that was issued before")
         add("--token-secret", action="store_true", help="add a token that does not expire")
         add("--apply", action="store_true", help="write to the cluster instead of printing")
@@ -76,7 +98,8 @@ class Command(Console):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print or apply."""
         cluster = _prepared_cluster(options)
-        self.stderr.write(remark(cluster))
+        options["grants"] = _grants(cluster, options)
+        self.stderr.write(remark_on(options["grants"]))
         try:
             config = _client_config(cluster, options)
             if options["apply"]:
@@ -99,7 +122,7 @@ class Command(Console):
             whole = {"apiVersion": "v1", "kind": "List", "items": wanted}
             self.stdout.write(json.dumps(whole, indent=2))
         else:
-            comment = "".join(f"# {line}\n" for line in remark(cluster).splitlines())
+            comment = "".join(f"# {line}\n" for line in remark_on(options["grants"]).splitlines())
             self.stdout.write(comment + render_documents(wanted), ending="")
 
     def _apply(
@@ -157,10 +180,18 @@ def _prepared_cluster(options: dict[str, Any]) -> Cluster:
     return cluster
 
 
+def _grants(cluster: Cluster, options: dict[str, Any]) -> tuple[Grant, ...]:
+    try:
+        chosen = [parse_resource(text) for text in options["count"]]
+    except ValueError as error:
+        raise CommandError(f"--count: {error}", returncode=USAGE) from error
+    return manifest_grants(cluster, rights=Rights(options["rights"]), chosen=chosen)
+
+
 def _wanted_manifests(
     cluster: Cluster, config: WebhookClientConfig, options: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    wanted = manifests(cluster, config)
+    wanted = manifests(cluster, config, options["grants"])
     if options["token_secret"]:
         # After its ServiceAccount: the API server rejects a token Secret without one.
         wanted.insert(3, token_secret(cluster))

@@ -191,7 +191,7 @@ def test_every_permission_is_checked(fake: FakeClient) -> None:
 
 def test_missing_permissions_are_shown(fake: FakeClient) -> None:
     fake.denied = ("services",)
-    assert join().connection.missing_permissions == ["list services"]
+    assert join().connection.missing_permissions == ["list, watch services"]
     assert ClusterConnection.objects.get().state == "ok"
 
 

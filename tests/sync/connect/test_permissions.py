@@ -8,13 +8,13 @@ from uuid import uuid4
 
 import pytest
 import yaml
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from policies import services
 from policies.models import Charge, LedgerPass
 from sync.connect import permissions, probe
-from sync.connect.permissions import GRANTS
+from sync.connect.permissions import BUILT_IN, GRANTS
 from sync.errors import BusyError, ForbiddenError, NotFoundError
 from sync.models import ClusterAlert, SyncedObject
 from tests import factories
@@ -112,7 +112,35 @@ def test_forbidden_resource_is_reported_and_keeps_its_charges(there: PretendedCl
     assert look(there) == {}
     assert used("secrets") == "6"
     assert alarms() == ["secrets"]
-    assert "cluster_manifests" in ClusterAlert.objects.get().message
+    message = ClusterAlert.objects.get().message
+    assert "secrets cannot be listed: not counted in quota team/rq; " in message
+    assert "manage.py cluster_manifests prod" in message
+
+
+def test_alarm_names_the_quotas_that_are_not_counted(there: PretendedCluster) -> None:
+    for number in range(7):
+        factories.resource_quota({"secrets": "9"}, name=f"rq-{number}")
+    there.failing["secrets"] = FORBIDDEN
+    look(there)
+    message = ClusterAlert.objects.get().message
+    assert "quotas team/rq-0, team/rq-1, team/rq-2, team/rq-3, team/rq-4 and 2 more" in message
+
+
+def test_custom_resources_are_listed_where_they_may_be(there: PretendedCluster) -> None:
+    factories.resource_quota({"count/a.example.com": "9"})
+    there.put(bare("a"), "a.example.com")
+    asked: list[str] = []
+    plain = there.list_resource
+
+    def limited(group: str, resource: str, namespace: str, **words: bool) -> Any:
+        asked.append(namespace)
+        if not namespace:
+            raise FORBIDDEN
+        return plain(group, resource, namespace, **words)
+
+    there.list_resource = limited  # type: ignore[method-assign,assignment]
+    look(there)
+    assert (asked, used("count/a.example.com"), alarms()) == (["", "team"], "1", [])
 
 
 @pytest.mark.parametrize("error", [BusyError("x", code=503), NotFoundError("no", code=404)])
@@ -187,37 +215,56 @@ def test_figure_that_has_not_changed_is_not_written_again(there: PretendedCluste
 
 
 def printed(*words: str) -> tuple[str, list[Manifest]]:
+    factories.cluster()
     out, err = io.StringIO(), io.StringIO()
     url = "https://gatehouse.example.com"
     call_command("cluster_manifests", "prod", "--portal-url", url, *words, stdout=out, stderr=err)
     return out.getvalue() + err.getvalue(), list(yaml.safe_load_all(out.getvalue()))
 
 
-def rights(manifests: list[Manifest], kind: str, name: str) -> list[tuple[str, str, list[str]]]:
+def rights(manifests: list[Manifest], kind: str, name: str) -> list[str]:
+    """What a role lets the portal list and watch."""
     [role] = [m for m in manifests if (m["kind"], m["metadata"]["name"]) == (kind, name)]
     return [
-        (rule["apiGroups"][0], rule["resources"][0], rule["verbs"])
+        f"{resource}.{rule['apiGroups'][0]}".rstrip(".")
         for rule in role["rules"]
-        if rule["verbs"] == ["list"]
+        if rule["verbs"] == ["list", "watch"]
+        for resource in rule["resources"]
     ]
 
 
-ALWAYS = [("", name, ["list"]) for name in ("pods", "persistentvolumeclaims", "services")]
+ALWAYS = ["pods", "persistentvolumeclaims", "services"]
 
 
-def test_only_what_is_counted_may_be_listed_and_nothing_else_done() -> None:
-    factories.resource_quota({DEPLOYMENTS: "9", "configmaps": "1", "cpu": "1"})
+def test_all_that_quotas_may_count_is_granted_from_the_start() -> None:
     text, manifests = printed()
-    more = [("", "configmaps", ["list"]), ("apps", "deployments", ["list"])]
+    found = rights(manifests, "ClusterRole", "gatehouse")
+    built_in = {f"{n}.{group}".rstrip(".") for group, names in BUILT_IN.items() for n in names}
+    assert (set(found), len(found)) == (built_in, len(built_in))
+    assert "secrets" not in text.lower()
+
+
+def test_a_quota_changes_nothing_that_is_granted_already() -> None:
+    before = printed()[1]
+    factories.resource_quota({DEPLOYMENTS: "9", "configmaps": "1", "cpu": "1"})
+    # The last two are the webhooks, with another credential each time.
+    assert printed()[1][:-2] == before[:-2]
+
+
+def test_narrow_rights_are_for_what_is_counted_and_nothing_else() -> None:
+    factories.resource_quota({DEPLOYMENTS: "9", "configmaps": "1", "cpu": "1"})
+    text, manifests = printed("--rights", "narrow")
+    more = ["configmaps", "deployments.apps"]
     assert rights(manifests, "ClusterRole", "gatehouse") == [*ALWAYS, *more]
     assert "secrets" not in text.lower()
 
 
-def test_permission_for_secrets_is_limited_to_their_namespaces_with_a_remark() -> None:
+@pytest.mark.parametrize("width", ["narrow", "wide"])
+def test_permission_for_secrets_is_limited_to_their_namespaces_with_a_remark(width: str) -> None:
     factories.resource_quota({"count/secrets": "9"})
-    text, manifests = printed()
-    assert rights(manifests, "ClusterRole", "gatehouse") == ALWAYS
-    assert rights(manifests, "Role", "gatehouse-counts") == [("", "secrets", ["list"])]
+    text, manifests = printed("--rights", width)
+    assert "secrets" not in rights(manifests, "ClusterRole", "gatehouse")
+    assert rights(manifests, "Role", "gatehouse-counts") == ["secrets"]
     [binding] = [
         m
         for m in manifests
@@ -225,6 +272,36 @@ def test_permission_for_secrets_is_limited_to_their_namespaces_with_a_remark() -
     ]
     assert binding["metadata"]["namespace"] == "team"
     assert text.startswith("# A quota counts the Secrets of team.")
+
+
+def test_custom_resources_are_granted_where_quotas_count_them() -> None:
+    factories.resource_quota({"count/widgets.example.com": "9"})
+    manifests = printed()[1]
+    assert "widgets.example.com" not in rights(manifests, "ClusterRole", "gatehouse")
+    assert rights(manifests, "Role", "gatehouse-counts") == ["widgets.example.com"]
+
+
+def test_a_choice_is_granted_in_all_namespaces_by_a_role_of_its_own() -> None:
+    factories.resource_quota({"secrets": "9"})
+    text, manifests = printed("--count", "secrets", "--count", "widgets.example.com")
+    chosen = rights(manifests, "ClusterRole", "gatehouse-counts")
+    assert chosen == ["secrets", "widgets.example.com"]
+    assert "secrets" not in rights(manifests, "ClusterRole", "gatehouse")
+    assert not [m for m in manifests if m["kind"] == "Role" and "canary" not in str(m)]
+    assert "every Secret of the" in text
+
+
+@pytest.mark.parametrize("word", ["", "Widgets", "*", "pods/log", "a.B", "a/b.example.com"])
+def test_a_choice_that_is_no_resource_is_refused(word: str) -> None:
+    with pytest.raises(CommandError, match="--count") as refused:
+        printed("--count", word)
+    assert refused.value.returncode == 2
+
+
+def test_the_status_of_quotas_may_be_written() -> None:
+    [role] = [m for m in printed()[1] if m["kind"] == "ClusterRole"]
+    verbs = {r: rule["verbs"] for rule in role["rules"] for r in rule["resources"]}
+    assert verbs["resourcequotas/status"] == ["get", "update", "patch"]
 
 
 class Stingy(PretendedCluster):
@@ -245,7 +322,7 @@ def test_test_of_a_connection_names_the_rights_that_are_missing() -> None:
     factories.resource_quota({DEPLOYMENTS: "9", "configmaps": "9", "secrets": "9"})
     grants = permissions.grants_of(factories.cluster())
     found = probe.probe(Stingy(), grants=grants)  # type: ignore[arg-type]
-    missing = ("list deployments.apps", "list secrets in namespace team")
+    missing = ("list secrets in namespace team", "list deployments.apps")
     assert (found.state, found.missing) == ("ok", missing)
 
 
