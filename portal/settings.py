@@ -320,6 +320,7 @@ SPECTACULAR_SETTINGS = {
         "SyncRunStateEnum": "sync.models.SyncRun.State",
         "SyncRunModeEnum": "sync.models.SyncRun.Mode",
         "StepOutcomeEnum": "policies.openapi.OUTCOMES",
+        "PolicyKindEnum": "sync.values.WRITTEN_KINDS",
         "SyncedObjectStateEnum": "sync.models.SyncedObject.State",
     },
 }

@@ -9,6 +9,8 @@ from rest_framework.routers import SimpleRouter
 
 from sync.api.authority import ClusterAuthorityView
 from sync.api.connection import ConnectionView
+from sync.api.enforcement import ClusterEnforcementView
+from sync.api.ownership_preview import OwnershipPreviewView
 from sync.api.ownerships import SyncOwnershipView
 from sync.api.runs import SyncResultView, SyncRunView
 from sync.api.states import ClusterAlertView, StandingView, UsageComparisonView
@@ -49,5 +51,15 @@ urlpatterns = [
         f"{_OF_CLUSTER}/authority/",
         ClusterAuthorityView.as_view(_AUTHORITY),
         name="api-authority",
+    ),
+    path(
+        f"{_OF_CLUSTER}/enforcement/",
+        ClusterEnforcementView.as_view({"get": "retrieve"}),
+        name="api-enforcement",
+    ),
+    path(
+        f"{_OF_CLUSTER}/ownership/preview/",
+        OwnershipPreviewView.as_view({"get": "retrieve"}),
+        name="api-ownership-preview",
     ),
 ]

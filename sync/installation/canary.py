@@ -59,13 +59,18 @@ def call_canary(client: Client) -> CanaryCall:
     return CanaryCall(outcome=outcome, message=message, milliseconds=call_time, mutated=mutated)
 
 
+def is_of_quota_plugin(message: str) -> bool:
+    """Whether a refusal is the API server's own quota plugin's, which is on then."""
+    return any(words in message for words in _QUOTA_PLUGIN_MESSAGES)
+
+
 def _judge_answer(error: APIError, canary_word: str) -> tuple[CanaryResult, str, bool | None]:
     refusal_message = error.message
     if isinstance(error, ForbiddenError):
         for mutated in (True, False):
             if canary_message(canary_word, mutated=mutated) in refusal_message:
                 return CanaryResult.REFUSED, refusal_message, mutated
-        if any(words in refusal_message for words in _QUOTA_PLUGIN_MESSAGES):
+        if is_of_quota_plugin(refusal_message):
             return CanaryResult.LET_THROUGH, refusal_message, None
     if isinstance(error, BusyError) and any(words in refusal_message for words in _NOT_CALLED):
         return CanaryResult.NOT_CALLED, refusal_message, None

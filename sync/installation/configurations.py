@@ -115,6 +115,12 @@ def key_in(live: Mapping[str, Any]) -> str:
     return ""
 
 
+def left_out(cluster: Cluster) -> tuple[str, ...]:
+    """The namespaces that no webhook of the cluster covers."""
+    names = (*_ALWAYS_OUT, cluster.portal_namespace)
+    return tuple(name for name in names if name != KUBE_SYSTEM or not cluster.covers_kube_system)
+
+
 def _configuration(cluster: Cluster, config: WebhookClientConfig, phase: str) -> dict[str, Any]:
     excluded_namespaces = {"operator": "NotIn", "values": [*_ALWAYS_OUT, cluster.portal_namespace]}
     webhook_entries = [_webhook(cluster, config, phase, excluded_namespaces)]

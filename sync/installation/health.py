@@ -28,7 +28,7 @@ ENDING: Final = "certificate-ending"
 OK: Final = "ok"
 MISSING: Final = "missing"
 UNREADABLE: Final = "unreadable"
-_LIMITS: Final = Limits(seconds=20.0, read_seconds=10.0)
+LIMITS: Final = Limits(seconds=20.0, read_seconds=10.0)
 _REFUSED_STATES: Final = (ClusterConnection.State.UNAUTHORIZED, ClusterConnection.State.UNTRUSTED)
 DOUBT: Final = dt.timedelta(seconds=100)
 """Without a refused canary for so long, an alert is due: one unknown outcome may be chance."""
@@ -75,7 +75,7 @@ def check_webhooks_of(cluster_id: int) -> WebhookHealth | None:
     if connection is not None and connection.state in _REFUSED_STATES:
         return note_unreachable(cluster, f"it gets no requests: {connection.message}")
     try:
-        with connections.open_client(cluster, limits=_LIMITS) as client:
+        with connections.open_client(cluster, limits=LIMITS) as client:
             return check(cluster, client)
     except APIError as error:
         return note_unreachable(cluster, f"{error.reason}: {error}")

@@ -105,7 +105,7 @@ def take_ownership(
     cluster: Cluster, user: str, *, namespace: str = "", kind: str = "", name: str = ""
 ) -> SyncOwnership:
     """Let the portal write an object, a namespace or (without names) the whole cluster."""
-    ownership_place = _ownership_place(namespace, kind, name)
+    ownership_place = require_place(namespace, kind, name)
     with services.policy_write(cluster):
         ownership, is_new = SyncOwnership.objects.get_or_create(
             cluster=cluster, **ownership_place, defaults={"user": user}
@@ -128,7 +128,7 @@ def release_ownership(
     cluster: Cluster, user: str, *, namespace: str = "", kind: str = "", name: str = ""
 ) -> bool:
     """End an ownership; objects in the cluster stay. False if there was no such ownership."""
-    ownership_place = _ownership_place(namespace, kind, name)
+    ownership_place = require_place(namespace, kind, name)
     with services.policy_write(cluster):
         deleted, _ = SyncOwnership.objects.filter(cluster=cluster, **ownership_place).delete()
         if deleted:
@@ -136,7 +136,8 @@ def release_ownership(
     return bool(deleted)
 
 
-def _ownership_place(namespace: str, kind: str, name: str) -> dict[str, str]:
+def require_place(namespace: str, kind: str, name: str) -> dict[str, str]:
+    """The columns of a place; raises ``ValidationError`` for one that nobody can own."""
     if bool(kind) != bool(name) or (kind and not namespace):
         raise ValidationError("an object is named by namespace, kind and name", code="place")
     if kind and kind not in services.KINDS:

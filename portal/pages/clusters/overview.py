@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
@@ -23,8 +22,10 @@ from portal.pages.clusters.status import (
 )
 from portal.pages.clusters.usage_differences import ledger_differences
 from portal.pages.views import PAUSING, ClusterPage, PortalPage
+from sync.enforcement.next_steps import is_set_up, next_steps
+from sync.enforcement.survey import survey
 from sync.inventory.cluster_states import open_alerts, under_way, webhook_words
-from sync.models import ClusterConnection, SyncedObject, SyncOwnership, SyncRun, WebhookHealth
+from sync.models import SyncedObject, SyncOwnership, SyncRun
 from sync.passes.advice import connection_hint
 from sync.runs import pause
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from policies.models import Cluster
+    from sync.enforcement.next_steps import NextStep
 
 
 SHOWN: Final = 10
@@ -40,11 +42,6 @@ DONE: Final = {
     "pause": "Paused. The portal sends the cluster no request until somebody resumes it.",
     "resume": "Resumed. Waiting and due runs start within seconds.",
 }
-_STOPPED = (
-    ClusterConnection.State.FORBIDDEN,
-    ClusterConnection.State.UNAUTHORIZED,
-    ClusterConnection.State.UNTRUSTED,
-)
 
 
 class FleetView(PortalPage):
@@ -99,7 +96,7 @@ class ClusterDetailView(ClusterPage):
             ownerships=SyncOwnership.objects.filter(cluster=cluster)[:SHOWN],
             unowned=listed(cluster).filter(state=SyncedObject.State.UNOWNED).count(),
             ledger=ledger_differences(cluster),
-            next_steps=next_steps(cluster),
+            next_steps=shown_steps(cluster),
             may_sync=self.may("sync.add_syncrun"),
             may_connect=self.may("sync.add_clusterconnection"),
         )
@@ -126,53 +123,12 @@ def _clock_words(clock_skew: float | None) -> str:
     return f"{abs(clock_skew):.1f} s {'behind' if clock_skew < 0 else 'ahead of'} ours"
 
 
-@dataclass(frozen=True, slots=True)
-class NextStep:
-    """One step: its title, its purpose, its command, and whether it is done."""
-
-    title: str
-    words: str
-    command: str
-    is_done: bool
-
-
-def next_steps(cluster: Cluster) -> list[NextStep]:
-    """The steps from a credential to a cluster in step; empty when all of them are done."""
-    connection: ClusterConnection | None = getattr(cluster, "connection", None)
-    if connection is None:
+def shown_steps(cluster: Cluster) -> list[NextStep]:
+    """The next steps of a connected cluster; none once it is set up."""
+    if not hasattr(cluster, "connection"):
         return []
-    all_steps = _all_steps(cluster, connection)
-    return [] if all(step.is_done for step in all_steps) else all_steps
-
-
-def _all_steps(cluster: Cluster, connection: ClusterConnection) -> list[NextStep]:
-    timetable = getattr(cluster, "sync_state", None)
-    health: WebhookHealth | None = getattr(cluster, "webhook_health", None)
-    # A credential that was never tested has no missing permissions either.
-    is_allowed = connection.tested is not None and not connection.missing_permissions
-    return [
-        NextStep(
-            "The account in the cluster and the webhooks",
-            "A service account with the least permissions, the MetadataPolicy kind and the two "
-            "webhooks; applied by somebody who may create them. ca.crt is the authority of the "
-            "portal's own certificate.",
-            f"python manage.py cluster_manifests {cluster.name} --ca-file ca.crt"
-            " | kubectl apply --server-side -f -",
-            is_allowed and connection.state not in _STOPPED and bool(health and health.checked),
-        ),
-        NextStep(
-            "The first import",
-            "Reads what the cluster has and writes nothing there.",
-            f"python manage.py sync {cluster.name} --follow",
-            bool(timetable and timetable.last_success),
-        ),
-        NextStep(
-            "Ownership",
-            "The portal writes only what it is given: an object, a namespace or the cluster.",
-            "",
-            SyncOwnership.objects.filter(cluster=cluster).exists(),
-        ),
-    ]
+    found = survey(cluster.name)
+    return [] if is_set_up(cluster, found) else next_steps(cluster, found)
 
 
 class PauseView(ClusterPage):

@@ -12,11 +12,14 @@ from django.urls import reverse
 
 from policies import services
 from portal.pages.views import ClusterPage, whole_number
+from sync.enforcement.ownership_preview import ACTION_WORDS, preview_ownership
 from sync.models import SyncedObject, SyncOwnership
 from sync.passes import resolution
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
+
+    from policies.models import Cluster
 
     OwnedPlace = dict[str, str]
 
@@ -50,8 +53,11 @@ class OwnershipView(ClusterPage):
             cluster=self.cluster, gone=None, state=SyncedObject.State.UNOWNED
         )
         names = unowned_objects.exclude(namespace="").order_by("namespace").values_list("namespace")
+        place = self.request.GET.get("namespace", "").replace("\0", "")[:63]
         return super().get_context_data(
             **kwargs,
+            **(_preview(self.cluster, place) if "preview" in self.request.GET else {}),
+            place=place,
             ownerships=SyncOwnership.objects.filter(cluster=self.cluster).order_by(
                 "namespace", "kind", "name"
             ),
@@ -136,6 +142,18 @@ class OwnershipView(ClusterPage):
                 f"{remaining} of them are not owned by themselves: an owned namespace or the whole "
                 "cluster is released as such.",
             )
+
+
+def _preview(cluster: Cluster, namespace: str) -> dict[str, Any]:
+    """What ownership of a namespace, or of the whole cluster, would change."""
+    found = preview_ownership(cluster, namespace=namespace)
+    changed = [each for each in found if each.verdict.action != "none"]
+    return {
+        "is_previewed": True,
+        "changed": [(each, ACTION_WORDS[each.verdict.action]) for each in changed[:MOST]],
+        "changed_count": len(changed),
+        "known_count": len(found),
+    }
 
 
 def _places_text(places: list[OwnedPlace]) -> str:

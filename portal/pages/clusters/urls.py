@@ -12,6 +12,7 @@ from django.urls import path
 from portal.pages.clusters.authority import AuthorityView
 from portal.pages.clusters.drift.list import ObjectListView
 from portal.pages.clusters.drift.object import ObjectView
+from portal.pages.clusters.enforcement import EnforcementView
 from portal.pages.clusters.overview import ClusterDetailView, FleetView, PauseView
 from portal.pages.clusters.ownership import OwnershipView
 from portal.pages.clusters.runs import ProgressView, RunListView, RunView
@@ -33,6 +34,11 @@ urlpatterns = [
     path("clusters/-/connect/", _connect, name="cluster-connect"),
     path("clusters/<str:cluster>/", ClusterDetailView.as_view(), name="cluster-detail"),
     path("clusters/<str:cluster>/authority/", AuthorityView.as_view(), name="cluster-authority"),
+    path(
+        "clusters/<str:cluster>/enforcement/",
+        EnforcementView.as_view(),
+        name="cluster-enforcement",
+    ),
     path("clusters/<str:cluster>/objects/", ObjectListView.as_view(), name="cluster-objects"),
     path(
         "clusters/<str:cluster>/objects/<str:kind>/<str:namespace>/<str:name>/",

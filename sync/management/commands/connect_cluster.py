@@ -15,12 +15,16 @@ from policies.manifests.sources import read_sources
 from sync.connect import join, seal_keys
 from sync.connect.kubeconfig import KubeconfigError
 from sync.connect.sealed_box import SealingError
+from sync.enforcement.next_steps import next_steps
+from sync.enforcement.survey import survey
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
+    from collections.abc import Sequence
 
     from sync.connect.join import Joined
     from sync.connect.probe import ProbeResult
+    from sync.enforcement.next_steps import NextStep
 
 _HELP = """\
 Connect a cluster: read a kubeconfig, seal its credential, try the connection.
@@ -32,6 +36,7 @@ Connect a cluster: read a kubeconfig, seal its credential, try the connection.
 Server, authority and token or client certificate are taken from the file; whatever would run a
 program, read a file, skip a check or go through a proxy is refused. A new cluster's own plugins
 enforce its ranges and quotas (--authority native). What works is not replaced by what does not.
+Afterwards it prints the next three steps (manage.py cluster_enforcement shows all that is missing).
 Exit code 0: connected, and usable; 1: refused, or connected and not usable yet; 2: wrong usage.
 """
 
@@ -99,14 +104,23 @@ class Command(Console):
             cluster = joined.connection.cluster
             made = "new, " if joined.is_new else ""
             self.stdout.write(f"{joined.connection} ({made}authority {cluster.authority})")
-        self._print_findings(joined.findings, output)
+        steps = _next_steps(joined)
+        self._print_findings(joined.findings, output, steps=steps)
+        if output == "text" and steps:
+            self.stdout.write("next steps:")
+            for number, step in enumerate(steps, 1):
+                self.stdout.write(f"{number}. {step.title}: {step.words}\n   {step.command}")
         if not joined.findings.is_usable:
             text = f"connected, but not usable yet: {joined.findings.message}"
             raise CommandError(text, returncode=FINDINGS)
 
-    def _print_findings(self, findings: ProbeResult, output: str) -> None:
+    def _print_findings(
+        self, findings: ProbeResult, output: str, *, steps: Sequence[NextStep] = ()
+    ) -> None:
         if output == "json":
-            self.stdout.write(json.dumps(findings.to_json(), indent=2))
+            shown = [{"title": s.title, "message": s.words, "command": s.command} for s in steps]
+            document = {**findings.to_json(), "nextSteps": shown}
+            self.stdout.write(json.dumps(document, indent=2))
             return
         self.stdout.write(f"state: {findings.state}")
         if findings.server_version:
@@ -118,3 +132,8 @@ class Command(Console):
             self.stderr.write(f"{code}: {text}")
         if findings.missing:
             self.stderr.write("hint: manage.py cluster_manifests grants what is missing")
+
+
+def _next_steps(joined: Joined) -> list[NextStep]:
+    cluster = joined.connection.cluster
+    return next_steps(cluster, survey(cluster.name))

@@ -268,6 +268,8 @@ def run(tmp_path: Path, content: str, *words: str) -> tuple[int, str]:
 def test_command_connects(fake: FakeClient, tmp_path: Path) -> None:
     code, said = run(tmp_path, text(), "-o", "json")
     assert (code, json.loads(said)["serverVersion"]) == (0, "v1.36.3")
+    steps = [step["command"].split()[2] for step in json.loads(said)["nextSteps"]]
+    assert steps == ["cluster_enforcement", "sync", "cluster_ownership"]
 
 
 def test_command_refuses_with_code_and_field(tmp_path: Path) -> None:
@@ -289,6 +291,15 @@ def test_command_wants_a_name_that_clusters_can_have(fake: FakeClient, tmp_path:
     with pytest.raises(CommandError) as caught:
         call_command("connect_cluster", "No Name", "--kubeconfig", str(file))
     assert caught.value.returncode == 2
+
+
+def test_command_ends_with_the_next_steps(fake: FakeClient, tmp_path: Path) -> None:
+    fake.denied = ("services",)
+    _, said = run(tmp_path, text())
+    steps = said.partition("next steps:\n")[2].splitlines()
+    assert [line.split(".")[0] for line in steps[::2]] == ["1", "2", "3"]
+    assert "cluster_manifests prod" in steps[1]
+    assert "sync prod --import --follow" in "".join(steps)
 
 
 def everything_stored() -> str:

@@ -471,13 +471,14 @@ def test_next_steps_go_when_they_are_done(viewer: Client) -> None:
     cluster = connected(missing_permissions=["patch resourcequotas"])
     page = text(viewer, "/clusters/prod/")
     assert "cluster_manifests prod --ca-file ca.crt | kubectl apply" in page
+    assert page.count("<strong>The") == 3
     now = timezone.now()
     ClusterConnection.objects.update(missing_permissions=[], tested=now)
     WebhookHealth.objects.create(cluster=cluster, checked=now, canary_refused=True)
     SyncState.objects.create(cluster=cluster, last_success=now)
     page = text(viewer, "/clusters/prod/")
     assert "cluster_manifests" not in page
-    assert page.count(">done</span>") == 2
+    assert "cluster_ownership prod preview" in page
     SyncOwnership.objects.create(cluster=cluster, user="ada")
     assert "Next steps" not in text(viewer, "/clusters/prod/")
 
