@@ -17,14 +17,13 @@ from policies.db.clock import read_clock
 from sync.client.kinds import kind_of
 from sync.client.watches import Listed, Target, Watch, path_of
 from sync.connect import connections
-from sync.connect.permissions import SECRETS
+from sync.connect.permissions import SECRETS, is_counted_by_namespace
 from sync.errors import APIError, ForbiddenError, NotFoundError
 from sync.follow import ledger_changes
 from sync.follow.counted_objects import CountedObjects, trim_object
 from sync.follow.ledger_changes import CountedChange
 from sync.follow.pauses import pause_after
 from sync.inventory.observations import KINDS, WITH_CONTENTS
-from sync.passes import ledger_pass
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -65,8 +64,8 @@ class CountedWatches:
         self._watches: dict[tuple[GroupVersionResource, str], Watch] = {}
         self._objects: dict[GroupVersionResource, CountedObjects] = {}
         self._blind: dict[GroupVersionResource, APIError] = {}
+        self._by_namespace: set[GroupVersionResource] = set()
         self._again: dict[GroupVersionResource, dict[str, dt.datetime]] = {}
-        self._clock_offset = 0.0
 
     def known(self) -> dict[GroupVersionResource, CountedObjects | None]:
         """The resources whose objects are all known; None for those that cannot be listed."""
@@ -86,8 +85,8 @@ class CountedWatches:
         wanted = await self._jobs.run(ledger_changes.wanted_resources, self._cluster)
         places = {(each, "") for each in ALWAYS}
         for resource, namespaces in wanted.items():
-            is_secret = str(resource) == SECRETS
-            places |= {(resource, place) for place in (namespaces if is_secret else [""])}
+            is_whole = str(resource) != SECRETS and resource not in self._by_namespace
+            places |= {(resource, place) for place in ([""] if is_whole else namespaces)}
         for place in self._tasks.keys() - places:
             self._tasks.pop(place).cancel()
             self._watches.pop(place, None)
@@ -106,7 +105,7 @@ class CountedWatches:
     ) -> None:
         """Compare the ledger with all objects of a resource, or say why they are not known."""
         if (error := self._blind.get(resource)) is not None:
-            await self._jobs.run(ledger_pass.note_blind, self._cluster, resource, error)
+            await self._jobs.run(ledger_changes.note_blind, self._cluster, resource, error)
             return
         objects = self._objects.get(resource)
         if objects is None or not self._is_listed(resource):
@@ -151,6 +150,8 @@ class CountedWatches:
                         self._note(resource, namespace, objects, change)
                         await self._inbox.wait_for_room()
             except (ForbiddenError, NotFoundError) as error:
+                if self._narrow(resource, namespace, error):
+                    return
                 if resource not in self._blind:
                     self._blind[resource] = error
                     self._inbox.pending.put_counted_list(resource)
@@ -161,6 +162,15 @@ class CountedWatches:
                 failures += 1
                 log.debug("%s of %s: %s", resource, self._cluster, error)
             await asyncio.sleep(pause_after(failures, time.monotonic() - begun))
+
+    def _narrow(self, resource: GroupVersionResource, namespace: str, error: APIError) -> bool:
+        """Watch a resource by namespace that may not be watched as a whole; whether that helps."""
+        is_refused = isinstance(error, ForbiddenError) and not namespace
+        if not is_refused or not is_counted_by_namespace(resource):
+            return False
+        self._by_namespace.add(resource)
+        self._group.create_task(self.adjust())
+        return True
 
     def _note(
         self,

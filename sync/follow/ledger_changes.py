@@ -26,6 +26,7 @@ from sync.inventory.observations import (
     resources_in,
     used_in,
 )
+from sync.passes import ledger_pass
 from sync.passes.ledger_pass import meet_charges
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from engine.request import GroupVersionResource
     from policies.models import Cluster
+    from sync.errors import APIError
     from sync.follow.counted_objects import CountedObjects
     from sync.follow.leases import FollowLease
     from sync.inventory.observations import NamespaceQuotas
@@ -139,6 +141,11 @@ def count_new(
             apply_list(counted, believe=False, guard=lease.guard)
     policy_writes.note_counted(cluster, new_quotas, guard=lease.guard)
     return True
+
+
+def note_blind(cluster: Cluster, resource: GroupVersionResource, error: APIError) -> None:
+    """Store why a resource is not counted, with an alert that names its quotas."""
+    ledger_pass.note_blind(cluster, resource, error, places_of(cluster))
 
 
 def due_orphans(cluster: Cluster) -> dict[tuple[str, str], frozenset[str]]:
