@@ -24,6 +24,14 @@ class Enforcement(StrEnum):
     AUDIT = "audit"
 
 
+class InAPIServer(StrEnum):
+    """Whether the API server enforces a policy, too: not at all, recording only, or refusing."""
+
+    OFF = "off"
+    AUDIT = "audit"
+    ENFORCE = "enforce"
+
+
 class Authority(StrEnum):
     """Who enforces ranges and quotas; the portal always enforces metadata policies.
 
@@ -59,6 +67,31 @@ def encode_enforcement(enforcement: Enforcement) -> dict[str, str]:
     if enforcement is Enforcement.ENFORCE:
         return {}
     return {ENFORCEMENT_ANNOTATION: enforcement.value}
+
+
+IN_API_SERVER_ANNOTATION: Final = "policy.gatehouse.dev/in-api-server"
+"""The annotation of a LimitRange or MetadataPolicy that the API server enforces, too."""
+
+
+def decode_in_api_server(annotations: object) -> InAPIServer:
+    """Read from ``metadata.annotations`` what the API server does; absent is ``off``.
+
+    Raises ``DecodeError`` for any other word.
+    """
+    word = annotations.get(IN_API_SERVER_ANNOTATION) if isinstance(annotations, dict) else None
+    if word is None:
+        return InAPIServer.OFF
+    if word not in tuple(InAPIServer):
+        field = f"metadata.annotations[{IN_API_SERVER_ANNOTATION}]"
+        raise DecodeError(field, f"{field}: must be one of: off, audit, enforce")
+    return InAPIServer(word)
+
+
+def encode_in_api_server(in_api_server: InAPIServer) -> dict[str, str]:
+    """Return the annotation of what the API server does; the default needs none."""
+    if in_api_server is InAPIServer.OFF:
+        return {}
+    return {IN_API_SERVER_ANNOTATION: in_api_server.value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

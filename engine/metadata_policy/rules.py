@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from engine.patch import PatchOperation
 
 _OWN_KINDS: Final = frozenset({"limitranges", "resourcequotas", "metadatapolicies"})
-_EXCLUDED: Final = _OWN_KINDS | {
+EXCLUDED: Final = _OWN_KINDS | {
     "events",
     "leases",
     "endpoints",
@@ -38,7 +38,7 @@ _EXCLUDED: Final = _OWN_KINDS | {
     "selfsubjectaccessreviews",
     "localsubjectaccessreviews",
 }
-_SYSTEM_NAMESPACES: Final = frozenset({"kube-system", "kube-public", "kube-node-lease"})
+SYSTEM_NAMESPACES: Final = frozenset({"kube-system", "kube-public", "kube-node-lease"})
 _TOO_LONG: Final = f"Too long: may not be more than {MAX_ANNOTATIONS} bytes"
 
 
@@ -107,9 +107,9 @@ def reason_not_applicable(request: AdmissionRequest) -> str:
         return f"metadata policies do not judge {request.operation}"
     if request.sub_resource:
         return f"metadata policies do not judge the subresource {request.sub_resource}"
-    if not request.namespace or request.resource.resource in _EXCLUDED:
+    if not request.namespace or request.resource.resource in EXCLUDED:
         return f"metadata policies do not judge {request.resource}"
-    if request.namespace in _SYSTEM_NAMESPACES:
+    if request.namespace in SYSTEM_NAMESPACES:
         return f"metadata policies leave the namespace {request.namespace} alone"
     return "the object is being deleted" if request.is_being_deleted else ""
 

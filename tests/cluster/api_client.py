@@ -16,6 +16,15 @@ _PATHS: Final = {
     "PriorityClass": ("/apis/scheduling.k8s.io/v1", "priorityclasses", False),
     "StorageClass": ("/apis/storage.k8s.io/v1", "storageclasses", False),
     "RuntimeClass": ("/apis/node.k8s.io/v1", "runtimeclasses", False),
+    **{
+        f"{phase}AdmissionPolicy{binding}": (
+            "/apis/admissionregistration.k8s.io/v1",
+            f"{phase}AdmissionPolicy{binding}s".lower().replace("policys", "policies"),
+            False,
+        )
+        for phase in ("Validating", "Mutating")
+        for binding in ("", "Binding")
+    },
     "Pod": ("/api/v1", "pods", True),
     "PersistentVolumeClaim": ("/api/v1", "persistentvolumeclaims", True),
     "Service": ("/api/v1", "services", True),
@@ -78,7 +87,7 @@ class ApiClient:
             line = self._own.line = self._cluster.connect()
             self._lines.append(line)
         headers = {"Authorization": "Bearer admin-token", "Content-Type": "application/json"}
-        line.request(method, path, None if body is None else dumps(body), headers)
+        line.request(method, path, None if body is None else dumps(body).encode(), headers)
         response = line.getresponse()
         text = response.read()
         return Answer(response.status, loads(text) if text else {})
@@ -94,6 +103,10 @@ class ApiClient:
         """Put an object, or one of its subresources."""
         path = path_of(manifest["kind"], namespace, manifest["metadata"]["name"], sub)
         return self.ask("PUT", path + ("?dryRun=All" if dry else ""), manifest)
+
+    def delete(self, kind: str, namespace: str, name: str) -> Answer:
+        """Delete one object."""
+        return self.ask("DELETE", path_of(kind, namespace, name))
 
     def read(self, kind: str, namespace: str, name: str = "") -> Answer:
         """Get one object, or the list of all of a kind."""

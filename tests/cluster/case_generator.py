@@ -25,7 +25,7 @@ from tests.cluster.evaluation import as_seen
 from tests.cluster.rules import bare, left_of, room_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from random import Random
 
     from engine.decision import Decision
@@ -49,22 +49,28 @@ class Setting(NamedTuple):
 
 
 class CaseGenerator:
-    """Draws the cases of one namespace."""
+    """Draws the cases of one namespace, of kinds with these shares."""
 
-    def __init__(self, world: World, random: Random, setting: Setting) -> None:
-        self.world = world
+    def __init__(
+        self,
+        world: World,
+        random: Random,
+        setting: Setting,
+        shares: Mapping[tuple[str, str], int] = SHARES,
+    ) -> None:
+        self.world, self._shares = world, shares
         self._random, self._setting = random, setting
-        self._policies = PolicySet()
+        self.policies = PolicySet()
         self._turns: dict[tuple[str, str], bool] = {}
         self._hopeless: set[tuple[str, str, bool]] = set()
         self._reasons: collections.Counter[str] = collections.Counter()
 
     def next_case(self) -> Case | None:
         """The next case; None if all remaining kinds have only one verdict."""
-        self._policies = build_policy_set(
+        self.policies = build_policy_set(
             self.world.policies, self._setting.limited, namespace=self.world.name
         )
-        while kinds := {each: share for each, share in SHARES.items() if self._is_open(each)}:
+        while kinds := {each: share for each, share in self._shares.items() if self._is_open(each)}:
             kind = self._random.choices(list(kinds), weights=list(kinds.values()))[0]
             wanted = self._turns[kind]
             found = self._allowed(*kind) if wanted else self._refused(*kind)
@@ -127,7 +133,7 @@ class CaseGenerator:
             return None
         seen = as_seen({**placed, "defaultPriority": self._setting.default_priority})
         request = complete_request(seen["request"])
-        return admit(request, self._policies, phase=Phase.BOTH)
+        return admit(request, self.policies, phase=Phase.BOTH)
 
     def _bounds_of(self, case: Case, decision: Decision) -> Iterator[tuple[Case, Case]]:
         """An allowed case moved to a bound, and one unit beyond, where that bound refuses it."""

@@ -96,7 +96,7 @@ def draw_limited(random: Random) -> list[dict[str, Any]]:
 def draw_policies(random: Random, limited: list[dict[str, Any]]) -> list[Policy]:
     """The policies of one namespace: up to three ranges and some quotas, mostly valid."""
     ranges = random.choice((0, 1, 1, 1, 2, 3))
-    found = [_range(random, name) for name in sorted(random.sample("abcdef", ranges))]
+    found = [draw_range(random, name) for name in sorted(random.sample("abcdef", ranges))]
     specs = [*_by_theme(random), *_by_scope(random)]
     if random.random() < 0.75:
         specs += [spec for entry in limited for spec in _covering(random, entry)]
@@ -106,7 +106,8 @@ def draw_policies(random: Random, limited: list[dict[str, Any]]) -> list[Policy]
     ]
 
 
-def _range(random: Random, name: str) -> Policy:
+def draw_range(random: Random, name: str) -> Policy:
+    """A range of some types, mostly valid."""
     types = random.choice((["Container"], ["Container", "Pod"], ["Pod"], ["PersistentVolumeClaim"]))
     if random.random() < 0.25:
         types = ["Container", "Pod", "PersistentVolumeClaim"]
