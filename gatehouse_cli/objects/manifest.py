@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from engine.policy import ENFORCEMENT_ANNOTATION, Enforcement
+from engine.policy import (
+    ENFORCEMENT_ANNOTATION,
+    IN_API_SERVER_ANNOTATION,
+    Enforcement,
+    InAPIServer,
+)
 from policies.manifests.objects import API_VERSIONS
 from policies.manifests.render import canonical
 from policies.manifests.schema import KINDS
@@ -13,6 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gatehouse_cli.objects.kinds import Kind
+
+
+_MODES: Final = {
+    "enforcement": (ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE.value),
+    "in_api_server": (IN_API_SERVER_ANNOTATION, InAPIServer.OFF.value),
+}
+"""The fields beside a manifest that are annotations in it, with their defaults."""
 
 
 def manifest_of(kind: Kind, shown: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,8 +46,8 @@ def manifest_of(kind: Kind, shown: Mapping[str, Any]) -> dict[str, Any]:
 
 def _metadata(shown: Mapping[str, Any]) -> dict[str, Any]:
     metadata = dict(shown["metadata"])
-    enforcement = shown.get("enforcement", Enforcement.ENFORCE.value)
-    if enforcement != Enforcement.ENFORCE.value:
-        annotations = {**(metadata.get("annotations") or {}), ENFORCEMENT_ANNOTATION: enforcement}
-        metadata["annotations"] = annotations
+    for name, (key, default) in _MODES.items():
+        mode = shown.get(name, default)
+        if mode != default:
+            metadata["annotations"] = {**(metadata.get("annotations") or {}), key: mode}
     return metadata

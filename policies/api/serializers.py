@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from engine.policy import ENFORCEMENT_ANNOTATION, Enforcement
+from engine.policy import (
+    ENFORCEMENT_ANNOTATION,
+    IN_API_SERVER_ANNOTATION,
+    Enforcement,
+    InAPIServer,
+)
 from policies import roles
 from policies.api.components import AMOUNTS, LimitedResourcesField, Manifest
 from policies.models import (
     Charge,
     Cluster,
+    CompilablePolicy,
     LimitedResource,
     Namespace,
     PolicyObject,
@@ -108,6 +114,8 @@ class PolicySerializer(Manifest, _RecordedSerializer):
         shown_annotations = manifest["metadata"].get("annotations")
         if shown_annotations:
             shown_annotations.pop(ENFORCEMENT_ANNOTATION, None)
+            if isinstance(instance, CompilablePolicy):
+                shown_annotations.pop(IN_API_SERVER_ANNOTATION, None)
         policy_json = {
             **_recorded_fields(instance),
             "cluster": instance.owner.name,
@@ -120,13 +128,30 @@ class PolicySerializer(Manifest, _RecordedSerializer):
         return policy_json
 
 
-class LimitRangeSerializer(PolicySerializer):
+class CompilableSerializer(PolicySerializer):
+    """A policy that the API server can enforce, too."""
+
+    in_api_server = serializers.ChoiceField(
+        choices=[mode.value for mode in InAPIServer],
+        required=False,
+        help_text="whether the API server enforces it, too: off, audit (it records) or enforce",
+    )
+
+    def to_representation(self, instance: PolicyObject) -> dict[str, Any]:
+        """Show what the API server does, too."""
+        policy_json = super().to_representation(instance)
+        if isinstance(instance, CompilablePolicy):
+            policy_json["in_api_server"] = instance.in_api_server
+        return policy_json
+
+
+class LimitRangeSerializer(CompilableSerializer):
     """Minimum, maximum and default amounts for the pods and claims of one namespace."""
 
     kind_of_manifest = "LimitRange"
 
 
-class MetadataPolicySerializer(PolicySerializer):
+class MetadataPolicySerializer(CompilableSerializer):
     """Rules over labels and annotations of the objects of one namespace."""
 
     kind_of_manifest = "MetadataPolicy"
@@ -331,13 +356,19 @@ class ChargeSerializer(Answered, serializers.ModelSerializer[Charge]):
         ]  # fmt: skip
 
 
+_ANNOTATIONS_BY_FIELD = {
+    "enforcement": ENFORCEMENT_ANNOTATION,
+    "in_api_server": IN_API_SERVER_ANNOTATION,
+}
+
+
 def policy_manifest(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Build a manifest of the fields; the field ``enforcement`` overrides the annotation."""
+    """Build a manifest of the fields; those beside the manifest override its annotations."""
     manifest_metadata = dict(data["metadata"])
-    given_enforcement = data.get("enforcement")
     manifest_annotations = dict(manifest_metadata.get("annotations") or {})
-    if given_enforcement is not None:
-        manifest_annotations[ENFORCEMENT_ANNOTATION] = given_enforcement
+    for name, key in _ANNOTATIONS_BY_FIELD.items():
+        if data.get(name) is not None:
+            manifest_annotations[key] = data[name]
     if manifest_annotations:
         manifest_metadata["annotations"] = manifest_annotations
     return {"kind": kind, "metadata": manifest_metadata, "spec": data["spec"]}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 CONFIGURATION: Final = "ResourceQuotaConfiguration"
 _COMMON: Final = ("name", "enforcement")
+_COMPILABLE: Final = (*_COMMON, "in_api_server")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,7 @@ class EditableKind:
 LIMIT_RANGE: Final = EditableKind(
     name="LimitRange",
     plural="limitranges",
-    fields=_COMMON,
+    fields=_COMPILABLE,
     groups=(limit_range.ROW,),
     show=limit_range.show,
     build=limit_range.build,
@@ -69,7 +70,7 @@ RESOURCE_QUOTA: Final = EditableKind(
 METADATA_POLICY: Final = EditableKind(
     name="MetadataPolicy",
     plural="metadatapolicies",
-    fields=(*_COMMON, *metadata_rules.FLAGS),
+    fields=(*_COMPILABLE, *metadata_rules.FLAGS),
     groups=(sentences.RULE, sentences.IF, sentences.THEN),
     show=metadata_rules.show,
     build=metadata_rules.build,

@@ -15,7 +15,12 @@ from engine.metadata_policy import (
     decode_metadata_policy,
     encode_metadata_policy,
 )
-from engine.policy import ENFORCEMENT_ANNOTATION, Enforcement
+from engine.policy import (
+    ENFORCEMENT_ANNOTATION,
+    IN_API_SERVER_ANNOTATION,
+    Enforcement,
+    InAPIServer,
+)
 from engine.quantity import BINARY_SI, DECIMAL_SI, Quantity, QuantityError
 from engine.resource_quota import decode_resource_quota, encode_resource_quota
 
@@ -26,6 +31,10 @@ if TYPE_CHECKING:
 
 
 _CLIENTS_OWN: Final = "kubectl.kubernetes.io/"
+_DEFAULT_MODES: Final = (
+    (ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE.value),
+    (IN_API_SERVER_ANNOTATION, InAPIServer.OFF.value),
+)
 _MEBI: Final = 1024 * 1024 * 10**9
 """In nanos; whole multiples of it are memory and get a binary suffix."""
 
@@ -54,8 +63,7 @@ def _normal_metadata(metadata: Manifest) -> dict[str, Any]:
     annotations = {
         key: text
         for key, text in (metadata.get("annotations") or {}).items()
-        if not key.startswith(_CLIENTS_OWN)
-        and (key, text) != (ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE.value)
+        if not key.startswith(_CLIENTS_OWN) and (key, text) not in _DEFAULT_MODES
     }
     text_maps = {"labels": dict(metadata.get("labels") or {}), "annotations": annotations}
     return {**normal_form, **{name: texts for name, texts in text_maps.items() if texts}}

@@ -11,7 +11,7 @@ from engine.errors import DecodeError, ErrorType, FieldError
 from engine.limit_range import decode_limit_range, validate_limit_range
 from engine.metadata_policy import decode_metadata_policy, validate_metadata_policy
 from engine.names import dns1123_label_errors
-from engine.policy import decode_enforcement
+from engine.policy import decode_enforcement, decode_in_api_server
 from engine.resource_quota import (
     decode_quota_configuration,
     decode_resource_quota,
@@ -107,6 +107,7 @@ def _rule_findings(item: BundleObject) -> list[Finding]:
         ]
     try:
         decode_enforcement(item.metadata.get("annotations"))
+        decode_in_api_server(item.metadata.get("annotations"))
         rule_errors += _RULES_OF_KIND[item.kind](manifest)
     except DecodeError as error:
         return [(error.field, error.detail, "", TYPE)]

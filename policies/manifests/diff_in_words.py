@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.policy import ENFORCEMENT_ANNOTATION
+from engine.policy import ENFORCEMENT_ANNOTATION, IN_API_SERVER_ANNOTATION
 from engine.quantity import Quantity, QuantityError
 from policies.manifests.sentences import sentence_of
 
@@ -20,6 +20,10 @@ _AMOUNTS: Final = {
     "defaultRequest": "default request",
     "maxLimitRequestRatio": "limit/request ratio",
 }
+_MODES: Final = (
+    (ENFORCEMENT_ANNOTATION, "enforce", "enforcement"),
+    (IN_API_SERVER_ANNOTATION, "off", "enforcement in the API server"),
+)
 
 
 def changes(before: Manifest | None, after: Manifest | None) -> list[str]:
@@ -44,14 +48,13 @@ def changes(before: Manifest | None, after: Manifest | None) -> list[str]:
 
 def _metadata_changes(before: Manifest, after: Manifest) -> Iterator[str]:
     old, new = before.get("metadata") or {}, after.get("metadata") or {}
-    enforcements = [
-        (one.get("annotations") or {}).get(ENFORCEMENT_ANNOTATION, "enforce") for one in (old, new)
-    ]
-    if enforcements[0] != enforcements[1]:
-        yield f"enforcement changed from {enforcements[0]} to {enforcements[1]}"
+    for key, default, said in _MODES:
+        was, now = ((one.get("annotations") or {}).get(key, default) for one in (old, new))
+        if was != now:
+            yield f"{said} changed from {was} to {now}"
     for name, word in (("labels", "label"), ("annotations", "annotation")):
         mine, theirs = old.get(name) or {}, new.get(name) or {}
-        for key in sorted((mine.keys() | theirs.keys()) - {ENFORCEMENT_ANNOTATION}):
+        for key in sorted((mine.keys() | theirs.keys()) - {key for key, *_ in _MODES}):
             yield from _value_change(f"{word} {key}", mine.get(key), theirs.get(key))
 
 

@@ -1,6 +1,7 @@
 """Tables of policies: columns, constraints, ``to_manifest``, ``read_manifest``. No service."""
 
 from policies.models.cluster import Cluster, Namespace, Recorded
+from policies.models.compilable import CompilablePolicy
 from policies.models.credentials import KeyCheck, SignInCount, WebhookCredential
 from policies.models.edits import KeptDraft, ObjectManagers, PolicyRevision
 from policies.models.follower import ClusterFollower, OncomingWrite
@@ -23,6 +24,7 @@ __all__ = [
     "Charge",
     "Cluster",
     "ClusterFollower",
+    "CompilablePolicy",
     "KeptDraft",
     "KeyCheck",
     "LedgerPass",

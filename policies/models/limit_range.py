@@ -15,7 +15,7 @@ from django.db.models import Q
 from engine.errors import ErrorType, FieldError
 from engine.limit_range import decode_limit_range, validate_limit_range
 from policies.fields import QuantityField, QuantityValue
-from policies.models.policy_object import PolicyObject
+from policies.models.compilable import CompilablePolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ OLD_NAMES = {"defaultRequest": "defaultRequests", "maxLimitRequestRatio": "limit
 _LIMITS_PATH = re.compile(r"spec\.limits\[(\d+)\](?:\.(\w+)(?:\[(.*)\])?)?", re.DOTALL)
 
 
-class LimitRange(PolicyObject):
+class LimitRange(CompilablePolicy):
     """Minimum, maximum and default amounts for one namespace."""
 
     kind = "LimitRange"
@@ -44,7 +44,7 @@ class LimitRange(PolicyObject):
         default=False, editable=False, help_text="whether the cluster has it, too"
     )
 
-    class Meta(PolicyObject.Meta):
+    class Meta(CompilablePolicy.Meta):
         pass
 
     def to_manifest(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from django.db import models
 
 from engine.metadata_policy import API_VERSION, decode_metadata_policy, validate_metadata_policy
-from policies.models.policy_object import PolicyObject
+from policies.models.compilable import CompilablePolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _RULE_COLUMNS = {**SELECTORS, **UPDATES, "reject": "reject"}
 _RULES_PATH = re.compile(r"spec\.rules\[(\d+)\](?:\.\w+(?:\.(\w+))?)?.*", re.DOTALL)
 
 
-class MetadataPolicy(PolicyObject):
+class MetadataPolicy(CompilablePolicy):
     """Rules over labels and annotations of one namespace."""
 
     kind = "MetadataPolicy"
@@ -35,7 +35,7 @@ class MetadataPolicy(PolicyObject):
         default=False, help_text="check rejects again in the validating phase"
     )
 
-    class Meta(PolicyObject.Meta):
+    class Meta(CompilablePolicy.Meta):
         verbose_name_plural = "metadata policies"
 
     def to_manifest(self) -> dict[str, Any]:

@@ -6,7 +6,12 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.policy import ENFORCEMENT_ANNOTATION, Enforcement
+from engine.policy import (
+    ENFORCEMENT_ANNOTATION,
+    IN_API_SERVER_ANNOTATION,
+    Enforcement,
+    InAPIServer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +20,11 @@ if TYPE_CHECKING:
 Line = dict[str, str]
 LARGEST: Final = 800
 """The most cells of a form: Django reads a thousand fields of one request."""
+_MODES: Final = {
+    "enforcement": (ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE.value),
+    "in_api_server": (IN_API_SERVER_ANNOTATION, InAPIServer.OFF.value),
+}
+"""The annotations that a form shows as fields, with their defaults."""
 _CELL_NAME: Final = re.compile(r"([a-z]+)-(\d{1,5})-([A-Za-z]+)", re.ASCII)
 
 
@@ -121,8 +131,10 @@ def show_metadata(shown_manifest: Mapping[str, Any]) -> Line:
     """The fields of a manifest's metadata."""
     shown_metadata = shown_manifest.get("metadata") or {}
     annotations = shown_metadata.get("annotations") or {}
-    shown_mode = str(annotations.get(ENFORCEMENT_ANNOTATION, Enforcement.ENFORCE))
-    return {"name": str(shown_metadata.get("name") or ""), "enforcement": shown_mode}
+    shown_modes = {
+        cell: str(annotations.get(key, default)) for cell, (key, default) in _MODES.items()
+    }
+    return {"name": str(shown_metadata.get("name") or ""), **shown_modes}
 
 
 def build_metadata(sheet: Sheet, base: Mapping[str, Any], built: Built) -> None:
@@ -131,22 +143,24 @@ def build_metadata(sheet: Sheet, base: Mapping[str, Any], built: Built) -> None:
     shown_cells = show_metadata(base)
     if sheet.fields.get("name", shown_cells["name"]) != shown_cells["name"]:
         built_metadata["name"] = sheet.fields["name"]
-    typed_mode = sheet.fields.get("enforcement") or shown_cells["enforcement"]
-    if typed_mode != shown_cells["enforcement"]:
-        annotations = dict(built_metadata.pop("annotations", None) or {})
-        annotations.pop(ENFORCEMENT_ANNOTATION, None)
-        if typed_mode != Enforcement.ENFORCE:
-            annotations[ENFORCEMENT_ANNOTATION] = typed_mode
-        built_metadata |= {"annotations": annotations} if annotations else {}
+    for cell, (key, default) in _MODES.items():
+        typed_mode = sheet.fields.get(cell) or shown_cells[cell]
+        if typed_mode != shown_cells[cell]:
+            annotations = dict(built_metadata.pop("annotations", None) or {})
+            annotations.pop(key, None)
+            if typed_mode != default:
+                annotations[key] = typed_mode
+            built_metadata |= {"annotations": annotations} if annotations else {}
+        built.places[f"metadata.annotations[{key}]"] = cell
     built.manifest["metadata"] = built_metadata
     built.places["metadata.name"] = "name"
-    built.places[f"metadata.annotations[{ENFORCEMENT_ANNOTATION}]"] = "enforcement"
 
 
 def kept_metadata(manifest: Mapping[str, Any]) -> list[str]:
     """The parts of the metadata without a field."""
     manifest_metadata = manifest.get("metadata") or {}
-    annotations = set(manifest_metadata.get("annotations") or {}) - {ENFORCEMENT_ANNOTATION}
+    shown_keys = {key for key, _ in _MODES.values()}
+    annotations = set(manifest_metadata.get("annotations") or {}) - shown_keys
     kept_by_name = {"labels": manifest_metadata.get("labels"), "annotations": annotations}
     return [name for name, found in kept_by_name.items() if found]
 

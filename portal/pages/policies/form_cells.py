@@ -28,6 +28,11 @@ MODES: Final = {
     "warn": "warn: let through, warn the caller",
     "audit": "audit: let through, note it on record",
 }
+API_SERVER_MODES: Final = {
+    "off": "off: only the portal does",
+    "audit": "audit: note it in its audit log",
+    "enforce": "enforce: refuse there, too",
+}
 READY_WORDS: Final = {
     "require": "Require a label",
     "forbid": "Forbid a label",
@@ -101,6 +106,7 @@ def form_context(place: PolicyPlace, draft: Draft, before: PolicySet | None) -> 
         },
         "derived": derived,
         "modes": MODES.items(),
+        "api_server_modes": API_SERVER_MODES.items(),
         **form_choices,
     }
 

@@ -133,7 +133,7 @@ def smallest(schema: dict[str, Any], name: str = "") -> Any:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_document_knows_the_fields_that_bodies_are_checked_with(kind: str) -> None:
-    beside = {"cluster", "enforcement", "phase", "reason", "revision"}
+    beside = {"cluster", "enforcement", "in_api_server", "phase", "reason", "revision"}
     known = {name for name, shape in (KINDS[kind].fields or {}).items() if shape is not ANYTHING}
     assert set(component(f"{kind}Request")["properties"]) - beside == known
 

@@ -54,6 +54,17 @@ def test_a_policy_is_made_read_replaced_and_deleted() -> None:
     assert (last.action, last.reason, last.user) == ("delete", "old", "editor")
 
 
+def test_enforcement_in_the_api_server_stands_beside_the_manifest() -> None:
+    made = send("post", "limitranges/", limits(POD, in_api_server="audit"), code=201)
+    assert made["in_api_server"] == "audit"
+    assert made["metadata"]["annotations"] == {}
+    place = f"limitranges/{made['id']}/"
+    changed = send("patch", place, {"in_api_server": "enforce", "revision": 1}, code=200)
+    assert (changed["in_api_server"], changed["spec"]) == ("enforce", made["spec"])
+    wrong = send("patch", place, {"in_api_server": "always", "revision": 2}, code=400)
+    assert "in_api_server" in json.dumps(wrong)
+
+
 def test_numbers_keep_their_text() -> None:
     body = json.dumps(limits({"type": "Pod", "max": {"cpu": 1}})).replace("1}}", "0.10}}")
     made = send("post", "limitranges/", body, code=201)

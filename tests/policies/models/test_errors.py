@@ -43,6 +43,12 @@ def test_min_above_max_is_told_at_its_row() -> None:
     assert found["code"] == "FieldValueInvalid"
 
 
+def test_unknown_word_for_the_api_server_is_told_at_its_field() -> None:
+    document = limits({"type": "Pod"})
+    document["metadata"]["annotations"] = {"policy.gatehouse.dev/in-api-server": "always"}
+    assert set(errors_of(document).error_dict) == {"in_api_server"}
+
+
 def test_bad_resource_name_is_told_at_the_resource() -> None:
     error = errors_of(limits({"type": "Pod", "max": {"foo": "1"}}))
     assert places(error) == {("rows", 0, "resource")}

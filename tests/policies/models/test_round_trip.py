@@ -132,6 +132,14 @@ def test_enforcement_travels_as_an_annotation() -> None:
     assert read_back(stored)["metadata"]["annotations"] == annotations
 
 
+def test_enforcement_in_the_api_server_travels_as_an_annotation() -> None:
+    annotations = {"policy.gatehouse.dev/in-api-server": "audit", "note": "x"}
+    stored = factories.limit_range(annotations=annotations)
+    assert (stored.in_api_server, stored.annotations) == ("audit", {"note": "x"})
+    assert read_back(stored)["metadata"]["annotations"] == annotations
+    assert factories.limit_range(annotations={}).in_api_server == "off"
+
+
 def test_same_names_in_other_clusters_and_namespaces_do_not_collide() -> None:
     document = factories.manifest("LimitRange", {"limits": []})
     elsewhere = factories.manifest("LimitRange", {"limits": []}, namespace="other")
