@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from engine.metadata_policy import API_VERSION
 from engine.request import GroupVersionResource
 from engine.resource_quota import resources_of
-from policies.models import ResourceQuotaRow
+from policies.models import LimitRange, MetadataPolicy, ResourceQuotaRow
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:
@@ -64,6 +64,13 @@ whose quotas count Secrets.
 """
 COUNT_VERBS: Final = ("list", "watch")
 """What it takes to count a resource, and to learn of its deletions."""
+_COMPILING_REMARK: Final = """\
+Some policies are to be enforced by the API server, too, as
+ValidatingAdmissionPolicies. Whoever holds the portal's token could with this right
+refuse requests anywhere in the cluster, and delete the admission policies of others.
+Leave out the right on them if that is too much: then only the portal enforces these
+policies, and it raises an alert (compiled-policies).
+"""
 _READ_VERBS: Final = ("get", "list", "watch")
 _WRITE_VERBS: Final = (*_READ_VERBS, "create", "update", "patch", "delete")
 _STATUS_VERBS: Final = ("get", "update", "patch")
@@ -144,6 +151,15 @@ GRANTS: Final = (
     Grant(group="", resource="pods", verbs=("create",), namespace=CANARY_NAMESPACE),
 )
 _ALWAYS_LISTED: Final = {(each.group, each.resource) for each in GRANTS if "list" in each.verbs}
+_COMPILING_GRANTS: Final = tuple(
+    Grant(
+        group="admissionregistration.k8s.io",
+        resource=resource,
+        verbs=("list", "create", "patch", "delete"),
+    )
+    for resource in ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+)
+"""Only for clusters with compiled policies: these rights reach far."""
 ESSENTIAL_VERBS: Final = frozenset(_READ_VERBS)
 """The verbs of essential grants without which nothing can be read, as opposed to written."""
 
@@ -178,7 +194,8 @@ def parse_resource(text: str) -> GroupVersionResource:
 
 def grants_of(cluster: Cluster) -> tuple[Grant, ...]:
     """The permissions that the portal needs in a cluster now, for what its quotas count."""
-    return (*GRANTS, *_counting_grants(_counted_resources(cluster)))
+    counting_grants = _counting_grants(_counted_resources(cluster))
+    return (*GRANTS, *_compiling_grants(cluster), *counting_grants)
 
 
 def manifest_grants(
@@ -202,7 +219,8 @@ def manifest_grants(
         for each in sorted(set(chosen), key=str)
     )
     unchosen = {each: where for each, where in wanted.items() if each not in chosen}
-    return (*GRANTS, *_counting_grants(unchosen), *chosen_grants)
+    compiling_grants = _compiling_grants(cluster)
+    return (*GRANTS, *compiling_grants, *_counting_grants(unchosen), *chosen_grants)
 
 
 def _counting_grants(
@@ -217,13 +235,30 @@ def _counting_grants(
                 )
 
 
+def _compiling_grants(cluster: Cluster) -> tuple[Grant, ...]:
+    """The rights on admission policies, if the API server is to enforce some policy, too."""
+    if cluster.pk is None:
+        return ()
+    is_compiled = any(
+        model.objects.filter(namespace__cluster=cluster).exclude(in_api_server="off").exists()
+        for model in (LimitRange, MetadataPolicy)
+    )
+    return _COMPILING_GRANTS if is_compiled else ()
+
+
 def remark_on(grants: Iterable[Grant]) -> str:
     """A remark about permissions that reveal more than they are for; mostly empty."""
-    secret_grants = [grant for grant in grants if grant.resource == SECRETS]
-    if any(grant.is_chosen for grant in secret_grants):
-        return _ALL_SECRETS_REMARK
+    granted = tuple(grants)
+    secret_grants = [grant for grant in granted if grant.resource == SECRETS]
     places = [grant.namespace for grant in secret_grants]
-    return _SECRETS_REMARK.format(namespaces=", ".join(places)) if places else ""
+    remarks = []
+    if any(grant.is_chosen for grant in secret_grants):
+        remarks.append(_ALL_SECRETS_REMARK)
+    elif places:
+        remarks.append(_SECRETS_REMARK.format(namespaces=", ".join(places)))
+    if any(grant in _COMPILING_GRANTS for grant in granted):
+        remarks.append(_COMPILING_REMARK)
+    return "".join(remarks)
 
 
 def _counted_resources(cluster: Cluster) -> dict[GroupVersionResource, set[str]]:
