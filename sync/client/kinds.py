@@ -76,6 +76,8 @@ _MODELS: Final = (
     apiextensions_v1.CustomResourceDefinition,
     admissionregistration_v1.MutatingWebhookConfiguration,
     admissionregistration_v1.ValidatingWebhookConfiguration,
+    admissionregistration_v1.ValidatingAdmissionPolicy,
+    admissionregistration_v1.ValidatingAdmissionPolicyBinding,
     rbac_authorization_v1.ClusterRole,
     rbac_authorization_v1.ClusterRoleBinding,
     rbac_authorization_v1.Role,

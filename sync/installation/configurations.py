@@ -23,7 +23,7 @@ HINT_TIMEOUT: Final = 1
 KUBE_SYSTEM: Final = "kube-system"
 NO_KEY: Final = "KEY"
 """The placeholder in an address for a credential that is not known."""
-_ALWAYS_OUT: Final = (KUBE_SYSTEM, "kube-node-lease")
+ALWAYS_OUT: Final = (KUBE_SYSTEM, "kube-node-lease")
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _WEBHOOK_API: Final = "admissionregistration.k8s.io/v1"
 _HINT: Final = "hint"
@@ -122,7 +122,7 @@ def left_out(cluster: Cluster) -> tuple[str, ...]:
 
 
 def _configuration(cluster: Cluster, config: WebhookClientConfig, phase: str) -> dict[str, Any]:
-    excluded_namespaces = {"operator": "NotIn", "values": [*_ALWAYS_OUT, cluster.portal_namespace]}
+    excluded_namespaces = {"operator": "NotIn", "values": [*ALWAYS_OUT, cluster.portal_namespace]}
     webhook_entries = [_webhook(cluster, config, phase, excluded_namespaces)]
     if cluster.covers_kube_system:
         kube_system_only = {"operator": "In", "values": [KUBE_SYSTEM]}

@@ -10,6 +10,7 @@ from django.db.models import Count
 from policies.db.clock import read_clock
 from policies.object_sets.brake import brake
 from policies.plurals import counted
+from sync.installation.compiled_policies import write_compiled
 from sync.models import SyncCursor, SyncedObject, SyncResult, SyncRun, SyncState
 from sync.passes import baseline, ledger_pass
 from sync.passes.apply import WRITES, PassWriter
@@ -71,6 +72,7 @@ def full_pass(cluster: Cluster, client: Client, run: SyncRun, lease: Lease) -> s
     _write_items(client, judged, journal, reading=cluster_reading, now=now)
     if not journal.is_preview:
         note_native(cluster, journal, None)
+        _write_compiled(cluster, client, journal)
         _move_cursors(cluster, cluster_reading, doubted, journal, now=now)
     _count_results(judged, doubted, journal, held=held)
     return SyncRun.State.HELD if held else SyncRun.State.DONE
@@ -171,6 +173,15 @@ def _write_items(
             journal.note_conflicts(recorded_now)
             baseline.remember(cluster, recorded_now, now=now)
         journal.step(len(recorded_now))
+
+
+def _write_compiled(cluster: Cluster, client: Client, journal: Journal) -> None:
+    """Write what the API server enforces by itself; its problems do not fail the pass."""
+    if journal.reads_only:
+        return
+    journal.stage("writing compiled policies")
+    written = write_compiled(cluster, client, read_ownership(cluster).covers)
+    journal.counts.update(written.counts())
 
 
 def _move_cursors(

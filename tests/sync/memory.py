@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
     from tests.builders import Manifest
 
-CLUSTER_WIDE = ("Namespace", "PriorityClass")
+CLUSTER_WIDE = (
+    "Namespace",
+    "PriorityClass",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+)
 
 
 class Memory:
@@ -123,7 +128,8 @@ class Memory:
         before = self.objects.get(key)
         if before or uid:  # a version alone makes an object anew, as API servers do
             self._require_version(before, resource_version)
-        if ObjectKey("Namespace", "", key.namespace) not in self.objects:
+        is_wide = key.kind in CLUSTER_WIDE
+        if not is_wide and ObjectKey("Namespace", "", key.namespace) not in self.objects:
             raise NotFoundError(f'namespaces "{key.namespace}" not found', code=404)
         if before and not force and self._belongs_to_others(before, manifest):
             self._answered()

@@ -1,0 +1,177 @@
+"""Compiled policies in a cluster follow the policies that the portal owns, and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from engine.compiled import KINDS, LABEL
+from policies import services
+from sync.connect.permissions import grants_of
+from sync.errors import ForbiddenError
+from sync.models import ClusterAlert
+from sync.values import ObjectKey
+from tests import factories
+from tests.sync.memory import Memory
+from tests.sync.pass_setup import connected, own, sync
+
+if TYPE_CHECKING:
+    from sync.values import Listing
+
+pytestmark = pytest.mark.django_db
+
+NAME = "gatehouse.team.limitrange.lr"
+POLICY, BINDING = (ObjectKey(kind, "", NAME) for kind in KINDS)
+
+
+def limit_range(mode: str = "enforce", *, most: str = "2", namespace: str = "team") -> Any:
+    made = factories.manifest(
+        "LimitRange",
+        {"limits": [{"type": "Container", "max": {"cpu": most}}]},
+        name="lr",
+        namespace=namespace,
+    )
+    made["metadata"]["annotations"] = {"policy.gatehouse.dev/in-api-server": mode}
+    return made
+
+
+def owned(*manifests: Any) -> Memory:
+    """A cluster that the portal owns, after a pass."""
+    memory = Memory("team", "gatehouse")
+    own(connected())
+    for manifest in manifests or (limit_range(),):
+        factories.apply(manifest)
+    sync(memory)
+    return memory
+
+
+def test_policy_and_binding_are_written_beside_the_policy() -> None:
+    memory = owned()
+    assert memory.objects[POLICY]["metadata"]["labels"][LABEL] == "limitrange"
+    assert memory.objects[BINDING]["spec"]["validationActions"] == ["Deny"]
+    compiled = [call for call in memory.done if "AdmissionPolicy" in call[1]]
+    assert compiled == [("apply", str(POLICY)), ("apply", str(BINDING))]
+
+
+def test_second_pass_writes_nothing() -> None:
+    memory = owned()
+    before = len(memory.writes)
+    run = sync(memory)
+    assert len(memory.writes) == before
+    assert run.counts["compiled"] == 2
+    assert "compiled written" not in run.counts
+
+
+def test_changed_policy_is_written_again() -> None:
+    memory = owned()
+    factories.apply(limit_range(most="3"))
+    run = sync(memory)
+    assert run.counts["compiled written"] == 1
+    assert 'quantity("3")' in str(memory.objects[POLICY]["spec"])
+
+
+@pytest.mark.parametrize("field", ["spec", "labels"])
+def test_edits_by_others_are_put_right(field: str) -> None:
+    memory = owned()
+    changed = memory.objects[BINDING]
+    if field == "spec":
+        changed["spec"]["validationActions"] = ["Audit"]
+    else:
+        changed["metadata"]["labels"].pop("app.kubernetes.io/managed-by")
+    memory.put(changed)
+    assert sync(memory).counts["compiled written"] == 1
+    assert memory.objects[BINDING]["spec"]["validationActions"] == ["Deny"]
+
+
+def test_off_deletes_the_binding_before_the_policy() -> None:
+    memory = owned()
+    factories.apply(limit_range("off"))
+    run = sync(memory)
+    assert run.counts["compiled deleted"] == 2
+    assert [call for call in memory.done if call[0] == "delete"] == [
+        ("delete", str(BINDING)),
+        ("delete", str(POLICY)),
+    ]
+
+
+def test_deleted_policy_takes_its_compiled_objects_along() -> None:
+    memory = owned()
+    found = services.find_object(connected(), kind="LimitRange", name="lr", namespace="team")
+    services.delete_policy(policy=found, user="me")
+    sync(memory)
+    assert POLICY not in memory.objects
+    assert BINDING not in memory.objects
+
+
+def test_nothing_is_written_for_a_policy_that_is_not_owned() -> None:
+    memory = Memory("team")
+    factories.apply(limit_range())
+    connected()
+    sync(memory)
+    assert memory.writes == []
+
+
+def test_nothing_is_written_where_the_webhooks_are_never_asked() -> None:
+    memory = owned(limit_range(namespace="gatehouse"))
+    assert [key for key in memory.objects if key.kind in KINDS] == []
+
+
+def test_preview_writes_nothing() -> None:
+    memory = Memory("team")
+    own(connected())
+    factories.apply(limit_range())
+    sync(memory, mode="preview")
+    assert memory.writes == []
+
+
+def test_objects_without_our_label_are_left_alone() -> None:
+    memory = Memory("team", "gatehouse")
+    foreign = {"apiVersion": "admissionregistration.k8s.io/v1", "spec": {"theirs": True}}
+    for key in (POLICY, BINDING, ObjectKey(KINDS[0], "", "other")):
+        memory.put({**foreign, "kind": key.kind, "metadata": {"name": key.name}})
+    own(connected())
+    factories.apply(limit_range())
+    run = sync(memory)
+    assert run.counts["compiled failed"] == 2
+    assert all(memory.objects[key]["spec"] == {"theirs": True} for key in (POLICY, BINDING))
+    factories.apply(limit_range("off"))
+    sync(memory)
+    assert POLICY in memory.objects
+    assert not ClusterAlert.objects.filter(kind="compiled-policies", resolved=None).exists()
+
+
+class _Closed(Memory):
+    """A cluster in which the portal may not read compiled objects."""
+
+    def list(self, kind: str) -> Listing:
+        if kind in KINDS:
+            raise ForbiddenError("no right", code=403)
+        return super().list(kind)
+
+
+def test_missing_right_raises_an_alert_and_does_not_fail_the_pass() -> None:
+    memory = _Closed("team")
+    own(connected())
+    assert "compiled failed" not in sync(memory).counts
+    factories.apply(limit_range())
+    run = sync(memory)
+    assert (run.state, run.counts["compiled failed"]) == ("done", 1)
+    assert "no right" in ClusterAlert.objects.get(kind="compiled-policies").message
+
+
+def test_server_without_these_kinds_is_named_only_if_they_are_wanted() -> None:
+    memory = Memory("team")
+    memory.absent |= set(KINDS)
+    own(connected())
+    assert "compiled failed" not in sync(memory).counts
+    factories.apply(limit_range())
+    assert sync(memory).counts["compiled failed"] == 1
+
+
+def test_rights_are_asked_for_only_while_a_policy_is_compiled() -> None:
+    cluster = connected()
+    resources = {grant.resource for grant in grants_of(cluster)}
+    factories.apply(limit_range("audit"))
+    more = {grant.resource for grant in grants_of(cluster)} - resources
+    assert more == {"validatingadmissionpolicies", "validatingadmissionpolicybindings"}
