@@ -49,7 +49,7 @@ def call_canary(client: Client) -> CanaryCall:
     canary_word = secrets.token_hex(8)
     call_begun = time.monotonic()
     try:
-        client.create(_canary_pod(canary_word), dry_run=True)
+        client.create(canary_pod(canary_word), dry_run=True)
     except APIError as error:
         answer = _judge_answer(error, canary_word)
     else:
@@ -77,7 +77,7 @@ def _judge_answer(error: APIError, canary_word: str) -> tuple[CanaryResult, str,
     return CanaryResult.UNKNOWN, refusal_message, None
 
 
-def _canary_pod(canary_word: str) -> dict[str, Any]:
+def canary_pod(canary_word: str) -> dict[str, Any]:
     """A pod that only our webhook refuses: it satisfies the strictest pod security standard."""
     return {
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""Compiled policies in a cluster: those wanted, written beside the policies, others deleted.
+"""Compiled policies in a cluster, and their canary: written beside the policies, or deleted.
 
 Only objects with our label are ever changed or deleted. A policy is written before its binding, and
 a binding is deleted before its policy, so that no binding lacks its policy.
@@ -23,6 +23,7 @@ from engine.policy_manifests import decode_policy
 from policies.models import LimitRange, MetadataPolicy
 from sync import alerts
 from sync.errors import APIError, ConflictError, NotFoundError
+from sync.installation.compiled_canary import canary_manifests
 from sync.installation.configurations import ALWAYS_OUT
 from sync.values import NEW, ObjectKey
 
@@ -68,6 +69,8 @@ def write_compiled(
     outcome = CompiledWrite()
     wanted = _wanted(cluster, owns)
     outcome.compiled = len(wanted)
+    if wanted:
+        wanted |= {ObjectKey.of(manifest): manifest for manifest in canary_manifests()}
     try:
         live = {kind: _listed(client, kind) for kind in KINDS}
     except NotFoundError:

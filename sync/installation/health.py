@@ -10,9 +10,9 @@ from policies.models import Cluster
 from sync import alerts
 from sync.connect import connections
 from sync.errors import APIError, ForbiddenError
-from sync.installation import canary, expiry, manifests
+from sync.installation import canary, compiled_canary, expiry, manifests
 from sync.installation.canary import CanaryResult
-from sync.models import ClusterAlert, ClusterConnection, WebhookHealth
+from sync.models import ClusterAlert, ClusterConnection, SyncRun, WebhookHealth
 from sync.values import Limits
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ DOUBTFUL: Final = "canary-unknown"
 SILENT: Final = "mutating-webhook-silent"
 CONFIGURATION: Final = "webhook-configuration"
 ENDING: Final = "certificate-ending"
+ONE_ENFORCES: Final = "enforced-by-one"
 OK: Final = "ok"
 MISSING: Final = "missing"
 UNREADABLE: Final = "unreadable"
@@ -50,6 +51,7 @@ def check(cluster: Cluster, client: Client) -> WebhookHealth:
     health.save()
     is_installed = bool(live_configurations) or health.last_refused is not None
     _alert_flight(cluster, health, flight, is_installed=is_installed)
+    _check_compiled(cluster, client, flight)
     for name, state_word in health.configuration.items():
         changed_text = f"{name} is {state_word}" if is_installed and state_word != OK else ""
         severity = alerts.CRITICAL if state_word == MISSING else alerts.WARNING
@@ -150,6 +152,27 @@ def _alert_flight(
     if flight.mutated is not None:
         text = "the mutating webhook is not called: pods get no defaults and no metadata policies"
         alerts.set_alert(cluster, SILENT, text * (not flight.mutated))
+
+
+def _check_compiled(cluster: Cluster, client: Client, flight: CanaryCall) -> None:
+    """Alert where only one enforces the compiled policies: the portal, or the API server."""
+    passes = SyncRun.objects.filter(
+        cluster=cluster, mode=SyncRun.Mode.SYNC, state=SyncRun.State.DONE
+    )
+    last_pass = passes.order_by("-pk").first()
+    if last_pass is None or not last_pass.counts.get("compiled"):
+        alerts.resolve(cluster, ONE_ENFORCES)
+        return
+    outcome, message = compiled_canary.call_compiled_canary(client)
+    if CanaryResult.UNKNOWN in (outcome, flight.outcome):
+        return  # the last known state may still hold
+    by_server, by_portal = (each is CanaryResult.REFUSED for each in (outcome, flight.outcome))
+    text = ""
+    if by_portal and not by_server:
+        text = f"only the portal enforces the policies that the API server is to enforce: {message}"
+    elif by_server and not by_portal:
+        text = f"only the API server enforces, and compiled policies alone: {flight.message}"
+    alerts.set_alert(cluster, ONE_ENFORCES, text)
 
 
 def _alert_ends(cluster: Cluster, ends: dict[str, dt.datetime]) -> None:

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from sync.client import Client
+from sync.installation.canary import CanaryResult
+from sync.installation.compiled_canary import NAME, call_compiled_canary
 from tests.cluster.api_client import ApiClient
 from tests.cluster.portal import portal
+from tests.cluster.test_client import credentials
 from tests.processes import wait_for
 
 if TYPE_CHECKING:
@@ -99,6 +103,15 @@ def fail_open(api: ApiClient) -> None:
     assert api.ask("PUT", path, found).is_allowed
 
 
+def watch_canary(plane: Cluster, api: ApiClient) -> None:
+    """The canary tells whether the API server evaluates compiled policies."""
+    with Client(credentials(plane)) as client:
+        wait_for(lambda: call_compiled_canary(client)[0] is CanaryResult.REFUSED)
+        api.delete("ValidatingAdmissionPolicyBinding", "", NAME)
+        wait_for(lambda: call_compiled_canary(client)[0] is CanaryResult.LET_THROUGH)
+        assert "admission webhook" in call_compiled_canary(client)[1]
+
+
 def set_up(gatehouse: Portal, bare: Cluster, plain: Cluster, namespaces: list[str]) -> Any:
     """Fill the portal, write the compiled policies, register the webhooks."""
     told = {
@@ -132,9 +145,10 @@ def test_outage_in_each_set_up(
         plain.create(policies(NATIVE)[0], NATIVE)
         with portal(tmp_path / "portal") as gatehouse:
             first, second = set_up(gatehouse, bare_cluster, plain_cluster, list(places))
-            assert (first["compiled written"], second) == (4, {"compiled": 4})
+            assert (first["compiled written"], second) == (6, {"compiled": 4})
             for namespace, api in places.items():
                 wait_for(lambda n=namespace, a=api: verdicts(a, n) == UP)  # type: ignore[misc]
+            watch_canary(bare_cluster, bare)
         # The portal is gone. Its validating webhook fails closed: nothing gets in, good or bad.
         for namespace, api in places.items():
             assert verdicts(api, namespace) == REFUSED

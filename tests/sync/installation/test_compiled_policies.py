@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from engine.chain import CANARY_ANNOTATION, canary_message
 from engine.compiled import KINDS, LABEL
 from policies import services
 from sync.connect.permissions import grants_of
 from sync.errors import ForbiddenError
-from sync.models import ClusterAlert
+from sync.installation import compiled_canary as canary
+from sync.installation import health
+from sync.models import ClusterAlert, SyncRun
 from sync.values import ObjectKey
 from tests import factories
 from tests.sync.memory import Memory
 from tests.sync.pass_setup import connected, own, sync
+from tests.sync.pretended import PretendedCluster
 
 if TYPE_CHECKING:
     from sync.values import Listing
@@ -50,8 +54,9 @@ def test_policy_and_binding_are_written_beside_the_policy() -> None:
     memory = owned()
     assert memory.objects[POLICY]["metadata"]["labels"][LABEL] == "limitrange"
     assert memory.objects[BINDING]["spec"]["validationActions"] == ["Deny"]
-    compiled = [call for call in memory.done if "AdmissionPolicy" in call[1]]
+    compiled = [call for call in memory.done if NAME in call[1]]
     assert compiled == [("apply", str(POLICY)), ("apply", str(BINDING))]
+    assert {ObjectKey(kind, "", canary.NAME) for kind in KINDS} <= set(memory.objects)
 
 
 def test_second_pass_writes_nothing() -> None:
@@ -88,11 +93,10 @@ def test_off_deletes_the_binding_before_the_policy() -> None:
     memory = owned()
     factories.apply(limit_range("off"))
     run = sync(memory)
-    assert run.counts["compiled deleted"] == 2
-    assert [call for call in memory.done if call[0] == "delete"] == [
-        ("delete", str(BINDING)),
-        ("delete", str(POLICY)),
-    ]
+    assert run.counts["compiled deleted"] == 4
+    deleted = [call for call in memory.done if call[0] == "delete" and NAME in call[1]]
+    assert deleted == [("delete", str(BINDING)), ("delete", str(POLICY))]
+    assert [key for key in memory.objects if key.kind in KINDS] == []
 
 
 def test_deleted_policy_takes_its_compiled_objects_along() -> None:
@@ -175,3 +179,52 @@ def test_rights_are_asked_for_only_while_a_policy_is_compiled() -> None:
     factories.apply(limit_range("audit"))
     more = {grant.resource for grant in grants_of(cluster)} - resources
     assert more == {"validatingadmissionpolicies", "validatingadmissionpolicybindings"}
+
+
+DENIED = 'admission webhook "validate.gatehouse.dev" denied the request: '
+
+
+def answering(*, by_server: bool, by_portal: bool) -> PretendedCluster:
+    """A cluster that refuses each canary, or not, as these two enforce."""
+    made = PretendedCluster()
+
+    def answer(manifest: Any) -> Any:
+        annotations = manifest["metadata"]["annotations"]
+        word = annotations.get(canary.ANNOTATION)
+        if by_server and word:
+            text = f"canary {word} was refused by the API server, as it must be"
+            raise ForbiddenError(text, code=403)
+        if by_portal:
+            message = canary_message(annotations[CANARY_ANNOTATION], mutated=True)
+            raise ForbiddenError(DENIED + message, code=403)
+        return manifest
+
+    made.on_create = answer
+    return made
+
+
+@pytest.mark.parametrize(
+    ("by_server", "by_portal", "words"),
+    [
+        (True, True, ""),
+        (False, False, ""),
+        (False, True, "only the portal enforces"),
+        (True, False, "only the API server enforces"),
+    ],
+)
+def test_canary_notices_that_only_one_enforces(
+    *, by_server: bool, by_portal: bool, words: str
+) -> None:
+    owned()
+    SyncRun.objects.update(state="done")
+    there = answering(by_server=by_server, by_portal=by_portal)
+    health.check(connected(), there)  # type: ignore[arg-type]
+    found = ClusterAlert.objects.filter(kind="enforced-by-one", resolved=None).first()
+    assert bool(found) is bool(words)
+    assert words in (found.message if found else "")
+
+
+def test_api_server_is_not_asked_where_nothing_is_compiled() -> None:
+    there = answering(by_server=False, by_portal=True)
+    health.check(connected(), there)  # type: ignore[arg-type]
+    assert not ClusterAlert.objects.filter(kind="enforced-by-one").exists()
