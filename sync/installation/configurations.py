@@ -117,7 +117,7 @@ def key_in(live: Mapping[str, Any]) -> str:
 
 def left_out(cluster: Cluster) -> tuple[str, ...]:
     """The namespaces that no webhook of the cluster covers."""
-    names = (*_ALWAYS_OUT, cluster.portal_namespace)
+    names = (*ALWAYS_OUT, cluster.portal_namespace)
     return tuple(name for name in names if name != KUBE_SYSTEM or not cluster.covers_kube_system)
 
 
@@ -176,7 +176,7 @@ def _hint_webhook(cluster: Cluster, config: WebhookClientConfig) -> dict[str, An
     """Tell the portal of writes that it never refuses: an outage of it must not block them."""
     # Namespaces are selected by their own labels; the API server itself sets this one.
     covered = (KUBE_SYSTEM,) if cluster.covers_kube_system else ()
-    excluded = [name for name in (*_ALWAYS_OUT, cluster.portal_namespace) if name not in covered]
+    excluded = [name for name in (*ALWAYS_OUT, cluster.portal_namespace) if name not in covered]
     selector = {"operator": "NotIn", "values": excluded}
     return {
         **_webhook(cluster, config, "validate", selector),
