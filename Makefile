@@ -9,7 +9,7 @@ TESTS ?=
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev frontend run test test-pythons test-postgres test-servers test-cluster test-e2e test-ui fuzz faults chaos soak mutants conformance verify-all check lint walls types dependencies templates \
-	settings schema client lock format clean python bench bench-quick bench-against bench-growth bench-peers bench-docs bench-profile bench-sets bench-ui screenshots
+	settings schema client lock format clean python bench bench-quick bench-against bench-growth bench-peers bench-docs bench-follower bench-profile bench-sets bench-ui screenshots
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -123,6 +123,9 @@ bench-growth: setup-dev ## read a record of ten million rows; SQLITE=1 on SQLite
 
 bench-sets: setup-dev ## apply a repository of 1,000 objects, and test as many files offline; SQLITE=1 on SQLite
 	@$(PY) -m bench sets $(if $(SQLITE),--sqlite)
+
+bench-follower: setup-dev ## follow 100 clusters with 50,000 pods; SQLITE=1 on SQLite
+	@$(PY) -m bench follower $(if $(SQLITE),--sqlite)
 
 bench-against: setup-dev ## measure this checkout beside COMMIT=, by turns in ten pairs; about ten minutes
 	@[ -n "$(COMMIT)" ] || { echo "gatehouse: name the commit to compare with: make bench-against COMMIT=HEAD~1" >&2; exit 1; }

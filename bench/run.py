@@ -184,6 +184,8 @@ def on_empty_database(module: str, *given: Any, sqlite: bool = False) -> int:
     """Set Django up on a database of its own, then call ``measure`` of a module that needs it."""
     with database.started(sqlite=sqlite) as (databases, folder):
         settings = servers.product_settings(folder / "var", databases.address("postgres"))
+        # Clusters that are followed are on this machine.
+        settings["GATEHOUSE_CLUSTER_ADDRESSES"] = "127.0.0.0/8"
         os.environ |= surroundings(**settings, DJANGO_SETTINGS_MODULE="portal.settings")
         django.setup()
         call_command("migrate", interactive=False, verbosity=0)

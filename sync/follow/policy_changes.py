@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.policy import InAPIServer, decode_in_api_server
 from policies import services
 from policies.db.clock import read_clock
 from policies.models import PolicyRevision
 from policies.object_sets.brake import brake
 from sync.connect import connections
+from sync.installation.compiled_policies import write_compiled
 from sync.models import SyncedObject, SyncRun, SyncState
 from sync.passes import baseline
 from sync.passes.apply import WRITES, PassWriter
@@ -121,11 +123,11 @@ def write_edits(cluster: Cluster, lease: FollowLease) -> None:
         cluster_revision__lte=revision,
         kind__in=WRITTEN_KINDS,
     )
-    names = edits.order_by().values_list("kind", "namespace", "name").distinct()
-    keys = frozenset(ObjectKey(*each) for each in names[: MOST_EDITS + 1])
-    if len(keys) > MOST_EDITS:
+    edited = list(edits.order_by("pk")[: MOST_EDITS + 1])
+    if len(edited) > MOST_EDITS:
         request_full_pass(cluster)
         return
+    keys = frozenset(ObjectKey(each.kind, each.namespace, each.name) for each in edited)
     rows = read_rows(cluster, keys)
     sides = Sides(
         ours=read_ours(cluster, keys),
@@ -143,6 +145,15 @@ def write_edits(cluster: Cluster, lease: FollowLease) -> None:
                 journal.note_conflicts(others)
                 baseline.remember(cluster, others, now=now)
         _write(cluster, [one for one in judged if one.verdict.action in WRITES], journal, now=now)
+    if any(_is_compiled(each.before) or _is_compiled(each.after) for each in edited):
+        with connections.open_client(cluster) as client:
+            write_compiled(cluster, client, sides.ownership.covers)
+
+
+def _is_compiled(manifest: Manifest | None) -> bool:
+    """Whether the API server is to enforce a policy, too."""
+    annotations = (manifest or {}).get("metadata", {}).get("annotations")
+    return decode_in_api_server(annotations) is not InAPIServer.OFF
 
 
 def request_full_pass(cluster: Cluster) -> None:
