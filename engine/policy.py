@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.cache import Remembering, once
 from engine.errors import DecodeError
+from engine.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -225,7 +226,10 @@ class LimitedResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySet(Remembering):
-    """All policies of one namespace of one cluster, each kind in name order."""
+    """All policies of one namespace of one cluster, each kind in name order.
+
+    ``version`` is the Kubernetes version of the cluster, whose rules hold.
+    """
 
     cluster: str = ""
     namespace: str = ""
@@ -234,3 +238,4 @@ class PolicySet(Remembering):
     resource_quotas: tuple[ResourceQuota, ...] = ()
     limited_resources: tuple[LimitedResource, ...] = ()
     authority: Authority = Authority.PORTAL
+    version: KubernetesVersion = DEFAULT_VERSION

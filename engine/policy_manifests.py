@@ -9,6 +9,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import DecodeError
+from engine.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from engine.limit_range import decode_limit_range
 from engine.metadata_policy import decode_metadata_policy
 from engine.policy import PolicySet, decode_enforcement
@@ -71,7 +72,11 @@ def is_policy(manifest: Mapping[str, Any]) -> bool:
 
 
 def build_policy_set(
-    manifests: Sequence[Any], limited_resources: object = None, *, namespace: str = ""
+    manifests: Sequence[Any],
+    limited_resources: object = None,
+    *,
+    namespace: str = "",
+    version: KubernetesVersion = DEFAULT_VERSION,
 ) -> PolicySet:
     """Decode manifests into the policy set of one namespace; raises ``DecodeError``.
 
@@ -91,6 +96,7 @@ def build_policy_set(
         metadata_policies=_policies_of("MetadataPolicy", in_namespace),
         resource_quotas=_policies_of("ResourceQuota", in_namespace),
         limited_resources=_decode_limited_list(limited_resources),
+        version=version,
     )
 
 

@@ -22,7 +22,13 @@ from engine.chain.findings import (
     together,
     weigh,
 )
-from engine.chain.mutation import Mutation, default_object, mutate
+from engine.chain.mutation import (
+    Mutation,
+    complete_object,
+    default_object,
+    mutate,
+    stored_object,
+)
 from engine.chain.objects import admit_object, is_policy_object
 from engine.chain.templates import TemplateCheck, check_template
 from engine.chain.validation import (
@@ -158,10 +164,13 @@ def _prepare_object(
             # No API server takes part here, so that nothing else sets what its LimitRanger sets.
             server_policies = dataclasses.replace(policy_set, authority=Authority.PORTAL)
         mutation = mutate(request, server_policies, obj)
+        completed = complete_object(request, mutation.object, policy_set.version)
+        mutation = mutation._replace(object=completed)
     judged = _judge(request.with_object(mutation.object), policy_set, now)
     if phase is Phase.BOTH:
-        # An API server validates what LimitRanger left, and defaults once more as it stores.
-        mutation = mutation._replace(object=default_object(request, mutation.object))
+        # An API server validates what LimitRanger left, and decodes once more what it stored.
+        defaulted = default_object(request, mutation.object, policy_set.version)
+        mutation = mutation._replace(object=defaulted)
     return Prepared(
         conclude=partial(_conclude, request, mutation, judged),
         quotas=judged.quotas,
@@ -220,7 +229,8 @@ def _mutating_changes(
     mutation = mutate(request, policy_set, obj)
     findings = mutation.findings
     if policy_set.authority is Authority.NATIVE and not findings.violations:
-        stored = request.with_object(default_object(request, mutation.object))
+        as_stored = stored_object(request, mutation.object, policy_set.version)
+        stored = request.with_object(as_stored)
         findings = together(findings, *preview_native_ranges(stored, policy_set))
     return findings, mutation.operations
 

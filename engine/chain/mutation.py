@@ -11,7 +11,7 @@ from engine import metadata_policy
 from engine.chain.findings import NOTHING_FOUND, Findings, skipped
 from engine.limit_range import default_pod_resources
 from engine.patch import PatchBuilder
-from engine.pod import default_claim, default_pod, read_settled
+from engine.pod import complete_pod, default_claim, default_pod, read_settled
 from engine.policy import Authority
 from engine.request import Operation
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from engine.decision import Step
+    from engine.kubernetes_version import KubernetesVersion
     from engine.patch import PatchOperation
     from engine.pod import PodSpec
     from engine.policy import PolicySet
@@ -36,17 +37,32 @@ class Mutation(NamedTuple):
 def default_object(
     request: AdmissionRequest,
     obj: Mapping[str, Any],
+    version: KubernetesVersion,
     record: Callable[[tuple[str | int, ...], Any], None] | None = None,
 ) -> Mapping[str, Any]:
-    """Default an object as decoding and storing it do; raises ``DecodeError``.
+    """Default an object as decoding it does; raises ``DecodeError``.
 
     ``record`` receives each change of meaning, for a patch.
     """
     if request.pause is not None:
         request.pause()
     if request.is_pod:
-        return default_pod(obj, record)
+        return default_pod(obj, record, version)
     return default_claim(obj, record) if request.is_claim else obj
+
+
+def complete_object(
+    request: AdmissionRequest, obj: Mapping[str, Any], version: KubernetesVersion
+) -> Mapping[str, Any]:
+    """Complete an object as the API server does between both passes; raises ``DecodeError``."""
+    return complete_pod(obj, version) if defaults_pods(request) else obj
+
+
+def stored_object(
+    request: AdmissionRequest, obj: Mapping[str, Any], version: KubernetesVersion
+) -> Mapping[str, Any]:
+    """Default and complete an object that a webhook has changed; raises ``DecodeError``."""
+    return complete_object(request, default_object(request, obj, version), version)
 
 
 def mutate(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, Any]) -> Mutation:
@@ -61,13 +77,13 @@ def mutate(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, A
     decoded: list[PatchOperation] = []
     if spec is None:
         decoding = PatchBuilder(obj)
-        obj = default_object(request, obj, decoding.record)
+        obj = default_object(request, obj, policy_set.version, decoding.record)
         decoded = decoding.operations
     defaulted, operations, default_steps = _default_resources(request, policy_set, obj, spec)
     if defaulted is not obj:
         spec = _read_settled(request, defaulted)
-    as_defaulted = spec or default_object(request, defaulted)
-    qos = metadata_policy.annotate_qos(request, defaulted, as_defaulted)
+    as_stored = spec or stored_object(request, defaulted, policy_set.version)
+    qos = metadata_policy.annotate_qos(request, defaulted, as_stored, policy_set.version)
     ruled = _apply_metadata(request, policy_set, received.with_qos(qos.qos), qos.object)
     all_operations = (*decoded, *operations, *qos.operations, *ruled.operations)
     findings = Findings(

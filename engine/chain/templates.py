@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.bounds import shortened
 from engine.chain.denial import text_of
 from engine.chain.findings import NOTHING_FOUND, Findings
-from engine.chain.mutation import default_object, mutate
+from engine.chain.mutation import complete_object, default_object, mutate
 from engine.chain.validation import Inspection, inspect
 from engine.decision import Outcome, Step
 from engine.errors import DecodeError
@@ -138,6 +138,8 @@ def pod_request(request: AdmissionRequest, template: Mapping[str, Any]) -> Admis
 
 def _inspect(request: AdmissionRequest, policy_set: PolicySet, now: str | int | None) -> Inspection:
     # The same sequence as for a real pod: decode, mutate, validate.
-    obj = default_object(request, request.object or {})
+    version = policy_set.version
+    obj = default_object(request, request.object or {}, version)
     mutation = mutate(request.with_object(obj), policy_set, obj)
-    return inspect(request.with_object(mutation.object), policy_set, now)
+    completed = complete_object(request, mutation.object, version)
+    return inspect(request.with_object(completed), policy_set, now)

@@ -23,7 +23,7 @@ from engine.chain.findings import (
     sort_by_enforcement,
     together,
 )
-from engine.chain.mutation import default_object, defaults_pods
+from engine.chain.mutation import defaults_pods, stored_object
 from engine.decision import Charge, Outcome, Step
 from engine.limit_range import check, compile_ranges, default_pod_resources
 from engine.pod import read_pod, resource_errors
@@ -31,6 +31,7 @@ from engine.policy import Authority, Enforcement
 from engine.resource_quota import assess, conclude
 
 if TYPE_CHECKING:
+    from engine.kubernetes_version import KubernetesVersion
     from engine.limit_range import CompiledRanges
     from engine.pod import PodSpec
     from engine.policy import LimitRange, PolicySet
@@ -77,9 +78,7 @@ def inspect(
         *_check_limit_ranges(request, policy_set, spec),
         _check_metadata(request, policy_set),
     )
-    quotas = assess(
-        request, policy_set.resource_quotas, policy_set.limited_resources, now=now, spec=spec
-    )
+    quotas = assess(request, policy_set, now=now, spec=spec)
     authority = policy_set.authority
     if authority is Authority.NATIVE:
         quotas = quotas._replace(is_advisory=True)
@@ -119,7 +118,7 @@ def _check_limit_ranges(
     checked = Findings(violations=tuple(collected.kept), more=collected.more, steps=tuple(steps))
     return [
         leave_to_plugins(checked) if policy_set.authority is Authority.NATIVE else checked,
-        *[_preview(request, policy) for policy in observed],
+        *[_preview(request, policy, policy_set.version) for policy in observed],
     ]
 
 
@@ -131,14 +130,16 @@ def _by_enforcement(policy_set: PolicySet) -> tuple[CompiledRanges, list[LimitRa
     return compile_ranges(enforced), observed
 
 
-def _preview(request: AdmissionRequest, limit_range: LimitRange) -> Findings:
+def _preview(
+    request: AdmissionRequest, limit_range: LimitRange, version: KubernetesVersion
+) -> Findings:
     obj = request.object
     if request.pause is not None:
         request.pause()
     if obj is not None and defaults_pods(request):
         as_enforced = dataclasses.replace(limit_range, enforcement=Enforcement.ENFORCE)
         obj, _, _ = default_pod_resources(obj, (as_enforced,), pause=request.pause)
-        obj = default_object(request, obj)
+        obj = stored_object(request, obj, version)
         request = request.with_object(obj)
     collected = Collected()
     _, steps = check(request, (limit_range,), into=collected)

@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.decision import Outcome, Step
+from engine.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from engine.metadata_policy.definition import QOS_ANNOTATION
 from engine.patch import PatchOperation, pointer
 from engine.pod import qos_class
@@ -105,11 +106,14 @@ class QOSResult(NamedTuple):
 
 
 def annotate_qos(
-    request: AdmissionRequest, obj: Mapping[str, Any], defaulted: Mapping[str, Any] | PodSpec
+    request: AdmissionRequest,
+    obj: Mapping[str, Any],
+    defaulted: Mapping[str, Any] | PodSpec,
+    version: KubernetesVersion = DEFAULT_VERSION,
 ) -> QOSResult:
     """Set the QoS annotation on a pod that is created or updated, whatever its author wrote there.
 
-    ``defaulted`` is the pod, or its spec, as the API server will default it again: the class of a
+    ``defaulted`` is the pod, or its spec, as the API server will store it: the class of a
     new pod follows its spec after LimitRange defaults. An existing pod keeps the class with which
     it was created, that of the old object.
     """
@@ -117,7 +121,8 @@ def annotate_qos(
         return QOSResult(object=obj, step=Step(name=_QOS_STEP, outcome=Outcome.SKIPPED, detail=why))
     is_update = request.operation is Operation.UPDATE and request.old_object is not None
     # A resize must not change the class, so that the old object is right even if the spec differs.
-    qos = str(qos_class(request.old_object if is_update and request.old_object else defaulted))
+    classified = request.old_object if is_update and request.old_object else defaulted
+    qos = str(qos_class(classified, version))
     annotated, operations = set_metadata(obj, {"annotations": {QOS_ANNOTATION: qos}})
     step = _qos_step(Outcome.CHANGED if operations else Outcome.UNCHANGED, qos)
     return QOSResult(object=annotated, qos=qos, operations=operations, step=step)

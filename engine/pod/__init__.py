@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.pod.defaults import default_claim, default_pod, read_settled
+from engine.pod.defaults import complete_pod, default_claim, default_pod, read_settled
 from engine.pod.read import (
     ALL_CONTAINER_LISTS,
     ALL_STATUS_LISTS,
@@ -43,6 +43,7 @@ __all__ = [
     "PodSpec",
     "PodTotals",
     "QOSClass",
+    "complete_pod",
     "container_name_errors",
     "default_claim",
     "default_pod",

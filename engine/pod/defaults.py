@@ -7,10 +7,11 @@ as Kubernetes prints it. The given object is not changed; the copy shares all un
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import DecodeError
 from engine.fields import expect_objects, expect_resource_list, read_map
+from engine.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from engine.names import is_hugepage, is_over_commit_allowed
 from engine.pod.read import (
     ALL_CONTAINER_LISTS,
@@ -30,10 +31,15 @@ if TYPE_CHECKING:
 
 _REPORTED = frozenset(ALL_STATUS_LISTS)
 _CLAIM = "PersistentVolumeClaim"
+_OWN: Final = ("spec", "resources")
 
 
-def default_pod(pod: Mapping[str, Any], record: RecordChange | None = None) -> dict[str, Any]:
-    """Default a pod as decoding and storing do; idempotent. Raises DecodeError.
+def default_pod(
+    pod: Mapping[str, Any],
+    record: RecordChange | None = None,
+    version: KubernetesVersion = DEFAULT_VERSION,
+) -> dict[str, Any]:
+    """Default a pod as decoding does; idempotent. Raises DecodeError.
 
     ``record(path, value)`` receives each change of a value, in order, for a patch; a quantity that
     is only respelled is no change.
@@ -50,7 +56,7 @@ def default_pod(pod: Mapping[str, Any], record: RecordChange | None = None) -> d
     if spec.get("overhead") is not None:
         fresh["overhead"] = _round_list(spec["overhead"], ("spec", "overhead"), "PodSpec", record)
     if spec.get("resources") is not None:
-        fresh["resources"] = _default_pod_level(pod, record)
+        fresh["resources"] = _default_pod_level(pod, record, version)
     if any(fresh[field] is not spec[field] for field in fresh):
         defaulted["spec"] = fresh
     if pod.get("status") is not None:
@@ -182,26 +188,77 @@ def _round_list(amounts: Any, at: Tokens, owner: str, record: RecordChange) -> A
     return {**amounts, **respelled} if respelled else amounts
 
 
-def _default_pod_level(pod: Mapping[str, Any], record: RecordChange) -> Any:
-    """Round the pod's own resources, and complete them from its containers'.
-
-    Limits of huge pages are completed first. Then each limit gets a request: for cpu and memory the
-    sum of the containers' requests (summed before rounding), for others a copy of the limit.
-    """
-    at = ("spec", "resources")
-    stated = pod["spec"]["resources"]
-    fresh = _round_sides(stated, at, "ResourceRequirements", record)
+def _default_pod_level(
+    pod: Mapping[str, Any], record: RecordChange, version: KubernetesVersion
+) -> Any:
+    """Round the pod's own resources, and complete them where decoding does that."""
+    rounded = _round_sides(pod["spec"]["resources"], _OWN, "ResourceRequirements", record)
+    if version.completes_pods_when_stored:
+        return rounded
+    # The containers' amounts are summed before they are rounded.
     spec = read_pod(pod)
-    if hugepages := _pages_of(spec):
-        fresh = _add_missing(fresh, "limits", hugepages, at, record)
-    if not fresh.get("limits"):
-        return fresh
+    fresh = _complete_pages(rounded, spec, record)
+    return _complete_requests(fresh, _filled(spec), record) if fresh.get("limits") else fresh
+
+
+def complete_pod(
+    pod: Mapping[str, Any], version: KubernetesVersion = DEFAULT_VERSION
+) -> Mapping[str, Any]:
+    """Complete a decoded pod's own resources as storing does, if that version does it then.
+
+    Returns the same pod if nothing changes. Raises DecodeError.
+    """
+    if not version.completes_pods_when_stored:
+        return pod
+    spec = read_pod(pod)
+    if not (spec.requests or spec.limits):
+        return pod
+    stated = pod["spec"]["resources"]
+    fresh = _complete_requests(
+        _complete_pages(stated, spec, _record_nothing), spec, _record_nothing
+    )
+    # Ephemeral containers have no limits, so that no limit of the pod follows from all containers.
+    if not pod["spec"].get("ephemeralContainers"):
+        fresh = _complete_limits(fresh, spec)
+    if fresh is stated:
+        return pod
+    return {**pod, "spec": {**pod["spec"], "resources": fresh}}
+
+
+def _complete_pages(fresh: dict[str, Any], spec: PodSpec, record: RecordChange) -> dict[str, Any]:
+    """Add limits of huge pages that only containers state."""
+    pages = _pages_of(spec)
+    return _add_missing(fresh, "limits", pages, _OWN, record) if pages else fresh
+
+
+def _complete_requests(
+    fresh: dict[str, Any], spec: PodSpec, record: RecordChange
+) -> dict[str, Any]:
+    """Add requests: of cpu and memory the sum over the containers, of others the pod's limit."""
     summed = {
         name: quantity.round_up_milli().printed()
-        for name, quantity in aggregate(_filled(spec), "requests").items()
+        for name, quantity in aggregate(spec, "requests").items()
         if is_pod_level(name) and is_over_commit_allowed(name)
     }
-    return _add_missing(fresh, "requests", {**fresh["limits"], **summed}, at, record)
+    wanted = {**(fresh.get("limits") or {}), **summed}
+    return _add_missing(fresh, "requests", wanted, _OWN, record) if wanted else fresh
+
+
+def _complete_limits(fresh: dict[str, Any], spec: PodSpec) -> dict[str, Any]:
+    """Add a limit to each request for which all containers have one: the larger of both."""
+    requests, limits = fresh.get("requests") or {}, fresh.get("limits") or {}
+    summed = aggregate(spec, "limits")
+    wanted = {
+        name: text if Quantity.parse_json(text) > summed[name] else summed[name].printed()
+        for name, text in requests.items()
+        if name not in limits and is_pod_level(name) and _is_limited_by_all(spec, name)
+    }
+    return _add_missing(fresh, "limits", wanted, _OWN, _record_nothing) if wanted else fresh
+
+
+def _is_limited_by_all(spec: PodSpec, name: str) -> bool:
+    containers = spec.all_containers
+    return bool(containers) and all(name in container.limits for container in containers)
 
 
 def _pages_of(spec: PodSpec) -> dict[str, str]:

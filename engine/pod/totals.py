@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.cache import Remembering, once
 from engine.fields import expect_objects, expect_resource_list, read_map, read_text
+from engine.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from engine.names import is_hugepage
 from engine.pod.read import STATUS_LISTS, Container, PodSpec, read_pod, read_requirements
 from engine.resource_list import add
@@ -49,6 +50,10 @@ class ContainerStatus:
     requests: ResourceList
     limits: ResourceList
     allocated: ResourceList
+    has_resources: bool = True
+
+
+_SILENT: Final = ContainerStatus({}, {}, {}, has_resources=False)
 
 
 @once
@@ -60,20 +65,42 @@ def limit_range_totals(spec: PodSpec) -> PodTotals:
     )
 
 
-def quota_totals(pod: Mapping[str, Any], spec: PodSpec | None = None) -> PodTotals:
+def quota_totals(
+    pod: Mapping[str, Any],
+    spec: PodSpec | None = None,
+    version: KubernetesVersion = DEFAULT_VERSION,
+) -> PodTotals:
     """Totals as a quota charges them; raises DecodeError.
 
     Beyond ``limit_range_totals`` they include the pod's own huge pages, overhead (for limits only
     where there is one), and for containers that report resources the larger of spec and status.
     ``spec`` is the pod's, where it was read already.
     """
-    return _quota_totals(_with_status(spec or read_pod(pod), pod))
+    spec = spec or read_pod(pod)
+    if pod.get("status") is None:
+        return _quota_totals(spec)
+    status = read_map(pod, "status", "status", "Pod.status of type v1.PodStatus")
+    reported = _read_statuses(status)
+    if not reported:
+        return _quota_totals(spec)
+    # Until a resize is done, the larger of old and new resources is reserved on the node.
+    infeasible = _is_resize_infeasible(status)
+    if version.compares_sums_in_resizes:
+        return _totals_of(spec, *_larger_sums(spec, reported, infeasible=infeasible))
+    return _quota_totals(_with_status(spec, reported, infeasible=infeasible))
 
 
 @once
 def _quota_totals(spec: PodSpec) -> PodTotals:
-    requests = _prefer_own(aggregate(spec, "requests"), spec.requests, hugepages=True)
-    limits = _prefer_own(aggregate(spec, "limits"), spec.limits, hugepages=True)
+    return _totals_of(spec, aggregate(spec, "requests"), aggregate(spec, "limits"))
+
+
+def _totals_of(
+    spec: PodSpec, summed_requests: dict[str, Quantity], summed_limits: dict[str, Quantity]
+) -> PodTotals:
+    """Add what the pod itself has to the sums over its containers."""
+    requests = _prefer_own(summed_requests, spec.requests, hugepages=True)
+    limits = _prefer_own(summed_limits, spec.limits, hugepages=True)
     if spec.overhead:
         requests = add(requests, spec.overhead)
         # Overhead raises only limits that exist: without one the pod stays unbounded.
@@ -141,16 +168,54 @@ def _prefer_own(
     }
 
 
-def _with_status(spec: PodSpec, pod: Mapping[str, Any]) -> PodSpec:
-    """Merge the resources that running containers report, as during a resize."""
-    if pod.get("status") is None:
-        return spec
-    status = read_map(pod, "status", "status", "Pod.status of type v1.PodStatus")
-    reported = _read_statuses(status)
-    if not reported:
-        return spec
-    # Until a resize is done, the larger of old and new resources is reserved on the node.
-    infeasible = _is_resize_infeasible(status)
+def _larger_sums(
+    spec: PodSpec, reported: Mapping[str, ContainerStatus], *, infeasible: bool
+) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
+    """Sum up what is asked for, granted and in force, each over all containers; take the larger.
+
+    Returns requests and limits. A container that reports nothing counts with its spec, or not at
+    all where the resize is infeasible.
+    """
+    granted, in_force = (
+        replace(spec, containers=containers, init_containers=init_containers)
+        for containers, init_containers in zip(
+            *(
+                _states(group, reported, infeasible=infeasible)
+                for group in (spec.containers, spec.init_containers)
+            ),
+            strict=True,
+        )
+    )
+    requests = [aggregate(in_force, "requests"), aggregate(granted, "requests")]
+    limits = [aggregate(in_force, "limits")]
+    if not infeasible:
+        requests.insert(0, aggregate(spec, "requests"))
+        limits.insert(0, aggregate(spec, "limits"))
+    return _larger_of(requests), _larger_of(limits)
+
+
+def _states(
+    containers: tuple[Container, ...], reported: Mapping[str, ContainerStatus], *, infeasible: bool
+) -> tuple[tuple[Container, ...], tuple[Container, ...]]:
+    """Containers with the resources granted to them, and with those in force."""
+    granted, in_force = [], []
+    for container in containers:
+        status = reported.get(container.name, _SILENT)
+        requests, limits = ({}, {}) if infeasible else (container.requests, container.limits)
+        allocated = status.allocated or requests
+        granted.append(replace(container, requests=allocated))
+        in_force.append(
+            replace(
+                container, requests=status.requests or allocated, limits=status.limits or limits
+            )
+        )
+    return tuple(granted), tuple(in_force)
+
+
+def _with_status(
+    spec: PodSpec, reported: Mapping[str, ContainerStatus], *, infeasible: bool
+) -> PodSpec:
+    """Merge the resources that each container and sidecar reports."""
     sidecars = tuple(
         _blend(c, reported, infeasible=infeasible) if c.is_sidecar else c
         for c in spec.init_containers
@@ -164,7 +229,7 @@ def _blend(
 ) -> Container:
     """Take the larger of spec and status; without the spec if its resize is infeasible."""
     status = reported.get(container.name)
-    if status is None:
+    if status is None or not status.has_resources:
         return container
     requests = [status.requests, status.allocated]
     limits = [status.limits]
@@ -190,19 +255,20 @@ def _read_statuses(status: Mapping[str, Any]) -> dict[str, ContainerStatus]:
             status.get(group), go_path, f"PodStatus.{go_path}", "v1.ContainerStatus"
         )
         for position, entry in enumerate(reports):
-            if entry.get("resources") is None:
+            if entry.get("resources") is None and entry.get("allocatedResources") is None:
                 continue
             path = f"{go_path}[{position}]"
             name = read_text(entry, "name", path, f"ContainerStatus.{go_path}.name of type string")
             requests, limits = read_requirements(
-                entry["resources"], f"{path}.resources", f"{go_path}.resources"
+                entry.get("resources"), f"{path}.resources", f"{go_path}.resources"
             )
             allocated = expect_resource_list(
                 entry.get("allocatedResources"),
                 f"{path}.allocatedResources",
                 f"ContainerStatus.{go_path}.allocatedResources",
             )
-            reported[name] = ContainerStatus(requests, limits, allocated)
+            has_resources = entry.get("resources") is not None
+            reported[name] = ContainerStatus(requests, limits, allocated, has_resources)
     return reported
 
 
@@ -218,13 +284,22 @@ def _is_resize_infeasible(status: Mapping[str, Any]) -> bool:
     return pending_resize is not None and pending_resize.get("reason") == "Infeasible"
 
 
-def qos_class(pod: Mapping[str, Any] | PodSpec) -> QOSClass:
+def qos_class(
+    pod: Mapping[str, Any] | PodSpec, version: KubernetesVersion = DEFAULT_VERSION
+) -> QOSClass:
     """Compute the class from the pod's own resources if it has any, else from its containers.
 
     ``status.qosClass`` and ephemeral containers are ignored. Raises DecodeError for a pod that
     cannot be read.
     """
-    return _qos_of(read_pod(pod))
+    spec = read_pod(pod)
+    if (
+        spec.has_resources
+        and version.ignores_empty_pod_resources
+        and not has_pod_level_resources(spec)
+    ):
+        spec = replace(spec, has_resources=False)
+    return _qos_of(spec)
 
 
 @once

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.decision import Charge, Outcome, Reason, Step, Violation
-from engine.policy import Enforcement
+from engine.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
+from engine.policy import Enforcement, PolicySet
 from engine.resource_list import ResourceList
 from engine.resource_quota.assessment import QUOTA_STEP, Assessment, Demand, assess
 from engine.resource_quota.match import field_of
@@ -57,9 +58,13 @@ def evaluate(
     limited_resources: Sequence[LimitedResource],
     *,
     now: str | int | None = None,
+    version: KubernetesVersion = DEFAULT_VERSION,
 ) -> QuotaResult:
     """Evaluate a request on the used amounts that its quotas carry; see ``assess``."""
-    return conclude(assess(request, quotas, limited_resources, now=now))
+    policies = PolicySet(
+        resource_quotas=tuple(quotas), limited_resources=tuple(limited_resources), version=version
+    )
+    return conclude(assess(request, policies, now=now))
 
 
 def used_amounts(quotas: Iterable[ResourceQuota], given: UsedAmounts = _QUOTAS_OWN) -> UsedAmounts:

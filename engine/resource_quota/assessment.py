@@ -7,6 +7,7 @@ Source: the parts of ``CheckRequest`` that need no used amount, in
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.decision import Charge, Outcome, Reason, Step, Violation
@@ -29,11 +30,11 @@ from engine.resource_quota.scopes import ScopeError
 from engine.resource_quota.usage import usage_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from engine.pod import PodSpec
-    from engine.policy import LimitedResource, ResourceQuota
-    from engine.request import AdmissionRequest
+    from engine.policy import PolicySet, ResourceQuota
+    from engine.request import AdmissionRequest, GroupVersionResource
     from engine.resource_list import ResourceList
     from engine.selector import ScopeSelectorRequirement
 
@@ -128,19 +129,19 @@ class _ObjectUsage(NamedTuple):
 
 def assess(
     request: AdmissionRequest,
-    quotas: Sequence[ResourceQuota],
-    limited_resources: Sequence[LimitedResource],
+    policy_set: PolicySet,
     *,
     now: str | int | None = None,
     spec: PodSpec | None = None,
 ) -> Assessment:
-    """Assess a request in the quotas of its namespace, given in the order of the report.
+    """Assess a request in the quotas of its namespace, which are in the order of the report.
 
     The object is taken as defaulted. ``now`` is RFC 3339 text or seconds since 1970. ``spec`` is
     the pod's, where it was read already. Raises DecodeError, and nothing else, for an object that
     cannot be read.
     """
-    quotas = tuple(quotas)
+    quotas, limited_resources = policy_set.resource_quotas, policy_set.limited_resources
+    version = policy_set.version
     reason = reason_not_counted(request)
     if not reason and not quotas and not limited_resources:
         reason = "the namespace has no quota"
@@ -148,8 +149,8 @@ def assess(
         step = Step(name=QUOTA_STEP, outcome=Outcome.SKIPPED, detail=reason)
         return Assessment(request=request, quotas=quotas, steps=(step,))
     obj = _as_stored(request)
-    subject = QuotaSubject.of(request.resource, obj, request.old_object, spec)
-    whole = usage_of(obj, request.resource, now=now, spec=subject.spec)
+    subject = QuotaSubject.of(request.resource, obj, request.old_object, spec, version)
+    whole = usage_of(obj, request.resource, now=now, spec=subject.spec, version=version)
     try:
         scopes = limited_scopes(limited_resources, subject.test)
     except ScopeError as error:
@@ -159,7 +160,7 @@ def assess(
         return Assessment(request=request, quotas=quotas, steps=(step,))
     names = frozenset(limited_names(limited_resources, request.resource, whole))
     matches = tuple([match_quota(quota, subject) for quota in quotas])
-    usage = _usage(request, whole, now)
+    usage = _usage(request, whole, partial(usage_of, now=now, version=version))
     return _assemble(request, matches, usage, _Needs(names=names, scopes=scopes))
 
 
@@ -180,7 +181,11 @@ def _as_stored(request: AdmissionRequest) -> Mapping[str, Any]:
     return obj
 
 
-def _usage(request: AdmissionRequest, whole: ResourceList, now: str | int | None) -> _ObjectUsage:
+def _usage(
+    request: AdmissionRequest,
+    whole: ResourceList,
+    measure: Callable[[Mapping[str, Any], GroupVersionResource], ResourceList],
+) -> _ObjectUsage:
     """Compute usage and growth; an update is compared with the stored object."""
     if negative := negative_names(whole):
         message = f"quota usage is negative for resource(s): {','.join(negative)}"
@@ -200,7 +205,7 @@ def _usage(request: AdmissionRequest, whole: ResourceList, now: str | int | None
     # Without a resourceVersion the old object was never stored, so that nothing was counted.
     if not expect_string(metadata.get("resourceVersion"), path, go_field):
         return _ObjectUsage.of(whole)
-    return _ObjectUsage.of(whole, old=usage_of(old, request.resource, now=now))
+    return _ObjectUsage.of(whole, old=measure(old, request.resource))
 
 
 def _assemble(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.decision import Reason, Violation
+from engine.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from engine.pod import is_terminal, read_pod
 from engine.policy import Enforcement
 from engine.resource_list import mask, remove_zeros
@@ -57,13 +58,14 @@ class QuotaSubject(NamedTuple):
         obj: Mapping[str, Any],
         old: Mapping[str, Any] | None,
         spec: PodSpec | None = None,
+        version: KubernetesVersion = DEFAULT_VERSION,
     ) -> QuotaSubject:
         """Prepare an object; ``spec`` is the pod's, where it was read already."""
         return cls(
             resource=resource,
             spec=(spec or read_pod(obj)) if str(resource) == PODS else None,
-            test=scope_test(resource, obj),
-            old_test=None if old is None else scope_test(resource, old),
+            test=scope_test(resource, obj, version),
+            old_test=None if old is None else scope_test(resource, old, version),
             has_old=old is not None,
         )
 
@@ -127,14 +129,15 @@ def counted_of(
     quotas: Iterable[ResourceQuota],
     *,
     now: str | int | None = None,
+    version: KubernetesVersion = DEFAULT_VERSION,
 ) -> dict[str, ResourceList]:
     """Compute the usage of a stored object in each enforced quota, by the quota's name.
 
     Amounts are cut to the names that the quota tracks for such objects, without zeros; quotas that
     count nothing are omitted. Raises DecodeError for an object that cannot be read.
     """
-    whole_usage = usage_of(obj, resource, now=now)
-    subject = QuotaSubject.of(resource, obj, None)
+    whole_usage = usage_of(obj, resource, now=now, version=version)
+    subject = QuotaSubject.of(resource, obj, None, version=version)
     by_quota: dict[str, ResourceList] = {}
     for quota in quotas:
         match = match_quota(quota, subject)

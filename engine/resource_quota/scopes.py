@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.cache import once
 from engine.fields import expect_map, expect_objects, expect_string, expect_strings, read_integer
+from engine.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from engine.pod import qos_class
 from engine.request import GroupVersionResource
 from engine.selector import ScopeSelectorRequirement, SelectorError, matches_value
@@ -74,7 +75,11 @@ def scope_requirements(quota: ResourceQuota) -> tuple[ScopeSelectorRequirement, 
     return (*scopes, *(quota.scope_selector or ()))
 
 
-def scope_test(resource: GroupVersionResource, obj: Mapping[str, Any]) -> ScopeTest | None:
+def scope_test(
+    resource: GroupVersionResource,
+    obj: Mapping[str, Any],
+    version: KubernetesVersion = DEFAULT_VERSION,
+) -> ScopeTest | None:
     """Return a test of scope requirements on an object; None for kinds without scopes.
 
     The test raises ScopeError for a requirement that cannot be evaluated, DecodeError for an
@@ -82,9 +87,9 @@ def scope_test(resource: GroupVersionResource, obj: Mapping[str, Any]) -> ScopeT
     """
     if resource.group:
         return None
-    tests = {PODS.resource: _matches_pod, CLAIMS.resource: _matches_claim}
-    test = tests.get(resource.resource)
-    return partial(test, obj) if test else None
+    if resource.resource == PODS.resource:
+        return partial(_matches_pod, obj, version)
+    return partial(_matches_claim, obj) if resource.resource == CLAIMS.resource else None
 
 
 def matching_scopes(
@@ -114,7 +119,9 @@ def _pod_spec(pod: Mapping[str, Any]) -> Mapping[str, Any]:
     return expect_map(pod.get("spec"), "spec", "Pod.spec of type v1.PodSpec")
 
 
-def _matches_pod(pod: Mapping[str, Any], requirement: ScopeSelectorRequirement) -> bool:
+def _matches_pod(
+    pod: Mapping[str, Any], version: KubernetesVersion, requirement: ScopeSelectorRequirement
+) -> bool:
     if requirement.scope_name == PRIORITY_CLASS:
         go_field = "PodSpec.spec.priorityClassName of type string"
         priority_class = expect_string(
@@ -122,15 +129,15 @@ def _matches_pod(pod: Mapping[str, Any], requirement: ScopeSelectorRequirement) 
         )
         return matches_value(requirement, priority_class)
     fact = _POD_FACTS.get(requirement.scope_name)
-    return fact is not None and fact(pod)
+    return fact is not None and fact(pod, version)
 
 
-def _is_best_effort(pod: Mapping[str, Any]) -> bool:
+def _is_best_effort(pod: Mapping[str, Any], version: KubernetesVersion) -> bool:
     """Compare the class in the status, or the one computed from the spec."""
     status = expect_map(pod.get("status"), "status", "Pod.status of type v1.PodStatus")
     go_field = "PodStatus.status.qosClass of type v1.PodQOSClass"
     recorded_class = expect_string(status.get("qosClass"), "status.qosClass", go_field)
-    return (recorded_class or qos_class(pod)) == BEST_EFFORT
+    return (recorded_class or qos_class(pod, version)) == BEST_EFFORT
 
 
 def _has_cross_namespace_affinity(pod: Mapping[str, Any]) -> bool:
@@ -148,12 +155,12 @@ def _has_cross_namespace_affinity(pod: Mapping[str, Any]) -> bool:
     return False
 
 
-_POD_FACTS: Final[dict[str, Callable[[Mapping[str, Any]], bool]]] = {
-    TERMINATING: is_terminating,
-    NOT_TERMINATING: lambda pod: not is_terminating(pod),
+_POD_FACTS: Final[dict[str, Callable[[Mapping[str, Any], KubernetesVersion], bool]]] = {
+    TERMINATING: lambda pod, _: is_terminating(pod),
+    NOT_TERMINATING: lambda pod, _: not is_terminating(pod),
     BEST_EFFORT: _is_best_effort,
-    NOT_BEST_EFFORT: lambda pod: not _is_best_effort(pod),
-    CROSS_NAMESPACE: _has_cross_namespace_affinity,
+    NOT_BEST_EFFORT: lambda pod, version: not _is_best_effort(pod, version),
+    CROSS_NAMESPACE: lambda pod, _: _has_cross_namespace_affinity(pod),
 }
 
 

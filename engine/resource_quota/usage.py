@@ -20,6 +20,7 @@ from engine.fields import (
     read_integer,
     read_time,
 )
+from engine.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from engine.names import is_extended_resource, is_hugepage
 from engine.pod import (
     PodSpec,
@@ -74,6 +75,7 @@ def usage_of(
     *,
     now: str | int | None = None,
     spec: PodSpec | None = None,
+    version: KubernetesVersion = DEFAULT_VERSION,
 ) -> dict[str, Quantity]:
     """Compute the usage of a stored object by name, zero amounts included.
 
@@ -85,13 +87,14 @@ def usage_of(
         if is_terminal(obj) or _is_past_grace(obj, now):
             return {"count/pods": ONE}
         # A copy: the fact is shared by all pods with these totals.
-        return dict(_running_usage(quota_totals(obj, spec)))
+        return dict(_running_usage(quota_totals(obj, spec, version)))
     if name == SERVICES:
         return _service_usage(obj)
     if name == CLAIMS:
         return _claim_usage(obj)
     if name == RESOURCE_CLAIMS:
-        return _resource_claim_usage(obj)
+        usage = _resource_claim_usage(obj)
+        return {**usage, **_as_extended(usage)} if version.counts_devices_as_extended else usage
     return dict.fromkeys(count_names(resource), ONE)
 
 
@@ -274,6 +277,15 @@ def _resource_claim_usage(claim: Mapping[str, Any]) -> dict[str, Quantity]:
     for position, request in enumerate(device_requests):
         usage = add(usage, _device_usage(request, f"{path}[{position}]", path))
     return usage
+
+
+def _as_extended(usage: Mapping[str, Quantity]) -> dict[str, Quantity]:
+    """Name the devices of each class as the extended resource by which pods ask for them."""
+    return {
+        DEVICE_CLASS_REQUEST + name.removesuffix(CLASS_DEVICES): number
+        for name, number in usage.items()
+        if name.endswith(CLASS_DEVICES) and name != CLASS_DEVICES and not number.is_zero
+    }
 
 
 def _device_usage(request: Mapping[str, Any], path: str, go_path: str) -> dict[str, Quantity]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from engine.kubernetes_version import DEFAULT_VERSION, KNOWN_VERSIONS, parse_version
 from gatehouse_cli import reports
 from gatehouse_cli.console import progress
 from gatehouse_cli.exit_codes import CliError, ExitCode
@@ -62,6 +63,13 @@ expected one; 2 wrong usage, or files that cannot be read.
     help="The namespace of objects that name none.  [default: the policies', or default]",
 )
 @click.option(
+    "--kubernetes-version",
+    type=click.Choice([str(each) for each in KNOWN_VERSIONS]),
+    default=str(DEFAULT_VERSION),
+    show_default=True,
+    help="The version of the cluster.",
+)
+@click.option(
     "--report",
     type=click.Choice(reports.FORMS),
     default="text",
@@ -75,11 +83,7 @@ expected one; 2 wrong usage, or files that cannot be read.
 )
 @click.argument("manifests", nargs=-1, required=True, metavar="MANIFEST...")
 def command(
-    policy_paths: tuple[str, ...],
-    manifests: tuple[str, ...],
-    namespace: str,
-    report: str,
-    report_file: Path | None,
+    *, policy_paths: tuple[str, ...], manifests: tuple[str, ...], report: str, **options: Any
 ) -> ExitCode:
     """Test manifests under policies in files, without a cluster.
 
@@ -88,7 +92,10 @@ def command(
     if [*policy_paths, *manifests].count(STANDARD_INPUT) > 1:
         raise click.UsageError("standard input (-) can be read only once")
     policies, candidates = _read(policy_paths, manifests)
-    run = _judge(policies, candidates, namespace or policies.namespace)
+    namespace = options["namespace"] or policies.namespace
+    version = parse_version(options["kubernetes_version"])
+    run = _judge(Judge(policies, namespace, version), candidates)
+    report_file: Path | None = options["report_file"]
     if report_file is None:
         click.echo(reports.render(run, report))
     else:
@@ -135,8 +142,8 @@ def _read_candidates(paths: Sequence[str], candidates: TrialObjects) -> list[Pro
     return problems + candidates.problems
 
 
-def _judge(policies: PolicyFiles, candidates: TrialObjects, namespace: str) -> TrialRun:
-    judge, trials = Judge(policies, namespace), []
+def _judge(judge: Judge, candidates: TrialObjects) -> TrialRun:
+    trials = []
     with progress("testing", len(candidates.objects)) as advance:
         for candidate in candidates.objects:
             trials.append(judge.judge(candidate))

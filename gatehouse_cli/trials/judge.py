@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from engine.chain import PodsDecision, admit_pods, prepare
 from engine.decision import Reason, Violation
 from engine.errors import DecodeError
+from engine.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from engine.policy import Enforcement
 from engine.request import Phase
 from engine.request_json import request_for
@@ -26,11 +27,18 @@ class Judge:
     """Judges objects as a cluster would that gets them in this order, all of them new.
 
     What is refused uses nothing. Objects that name no namespace are put into ``namespace``.
+    ``version`` is that of the cluster.
     """
 
-    def __init__(self, policies: PolicyFiles, namespace: str) -> None:
+    def __init__(
+        self,
+        policies: PolicyFiles,
+        namespace: str,
+        version: KubernetesVersion = DEFAULT_VERSION,
+    ) -> None:
         self._policies = policies
         self._namespace = namespace
+        self._version = version
         self._policy_sets: dict[str, PolicySet] = {}
         self._used: dict[str, UsedAmounts] = {}
 
@@ -61,7 +69,7 @@ class Judge:
 
     def _policy_set(self, namespace: str) -> PolicySet:
         if namespace not in self._policy_sets:
-            policy_set = self._policies.policy_set(namespace)
+            policy_set = self._policies.policy_set(namespace, version=self._version)
             self._policy_sets[namespace] = policy_set
             self._used[namespace] = {each.name: each.used for each in policy_set.resource_quotas}
         return self._policy_sets[namespace]

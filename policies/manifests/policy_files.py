@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from engine.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from engine.policy_manifests import build_policy_set, is_policy, only_namespace
 from policies.manifests.bundle import read_bundle
 from policies.manifests.sources import read_sources
@@ -35,7 +36,12 @@ class PolicyFiles:
         """Whether nothing here could refuse an object."""
         return not self.limited_resources and not any(map(is_policy, self.manifests))
 
-    def policy_set(self, namespace: str, limited_resources: object = None) -> PolicySet:
+    def policy_set(
+        self,
+        namespace: str,
+        limited_resources: object = None,
+        version: KubernetesVersion = DEFAULT_VERSION,
+    ) -> PolicySet:
         """Compile the policies of one namespace; raises ``DecodeError``.
 
         ``limited_resources`` takes the place of the files' own.
@@ -43,7 +49,7 @@ class PolicyFiles:
         own = None if self.limited_resources is None else list(self.limited_resources)
         limited = own if limited_resources is None else limited_resources
         in_namespace = [each for each in self.manifests if _namespace_of(each) in ("", namespace)]
-        return build_policy_set(in_namespace, limited, namespace=namespace)
+        return build_policy_set(in_namespace, limited, namespace=namespace, version=version)
 
 
 def read_policy_files(names: Iterable[str]) -> PolicyFiles:

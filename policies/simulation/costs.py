@@ -99,7 +99,7 @@ def costs_of(
     if decision.object is not None:
         try:
             stored_request = dataclasses.replace(request, object=decision.object)
-            assessment = assess(stored_request, quotas, policies.limited_resources, now=now)
+            assessment = assess(stored_request, policies, now=now)
         except DecodeError:
             return tuple(_cost_of_quota(quota, None, {}, is_charged=False) for quota in quotas)
         requested_of_quota = {each.match.quota.name: each.requested for each in assessment.demands}

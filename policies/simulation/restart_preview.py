@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from engine.decision import Violation
+    from engine.kubernetes_version import KubernetesVersion
     from engine.policy import PolicySet, ResourceQuota
     from engine.resource_list import ResourceList
 
@@ -145,7 +146,7 @@ def _with_pods_counted(
     held_by_pod: list[dict[str, ResourceList]] = []
     for pod in pods:
         held_of_pod: dict[str, ResourceList] = {}
-        for name, amounts in _count_pod(pod, counting_quotas, now).items():
+        for name, amounts in _count_pod(pod, counting_quotas, now, after.version).items():
             counted_amounts = mask(amounts, counted_sums[name])
             counted_sums[name] = add(counted_sums[name], counted_amounts)
             held_of_pod[name] = {**pod.held.get(name, {}), **counted_amounts}
@@ -170,9 +171,14 @@ def _quota_scopes(quota: ResourceQuota) -> tuple[object, ...]:
 
 
 def _count_pod(
-    pod: RunningPod, counting_quotas: Sequence[ResourceQuota], now: int
+    pod: RunningPod,
+    counting_quotas: Sequence[ResourceQuota],
+    now: int,
+    version: KubernetesVersion,
 ) -> dict[str, ResourceList]:
     try:
-        return counted_of(pod.stands, _PODS, counting_quotas, now=now) if counting_quotas else {}
+        if not counting_quotas:
+            return {}
+        return counted_of(pod.stands, _PODS, counting_quotas, now=now, version=version)
     except DecodeError:
         return {}

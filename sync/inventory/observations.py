@@ -246,7 +246,11 @@ def live_object(
         return LiveObject(name=name, namespace=namespace, counted={})
     try:
         amounts_by_quota = counted_of(
-            item, resource, place.policies.resource_quotas, now=int(now.timestamp())
+            item,
+            resource,
+            place.policies.resource_quotas,
+            now=int(now.timestamp()),
+            version=place.policies.version,
         )
         is_final_object = is_final(item, resource)
     except DecodeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import sys
 from contextlib import nullcontext
@@ -14,6 +15,7 @@ from admission import offline
 from engine.chain import admit
 from engine.decision_json import render_decision, render_step
 from engine.errors import DecodeError
+from engine.kubernetes_version import DEFAULT_VERSION, KNOWN_VERSIONS, parse_version
 from engine.request import Operation, Phase
 from engine.request_json import complete_request
 from engine.wire import dumps
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
     from engine.decision import Decision
+    from engine.kubernetes_version import KubernetesVersion
     from engine.policy import PolicySet
     from engine.request import AdmissionRequest
     from policies.manifests.policy_files import PolicyFiles
@@ -68,6 +71,11 @@ class Command(Console):
             metavar="FILE",
             help="entries of the quota plugin's configuration",
         )
+        add(
+            "--kubernetes-version",
+            choices=[str(each) for each in KNOWN_VERSIONS],
+            help=f"of the cluster (default: that of --cluster, or {DEFAULT_VERSION})",
+        )
         add("--cases", metavar="FILE", help="one case a line (.jsonl, .jsonl.gz, -)")
         add("-o", "--output", choices=["table", "yaml", "json"], default="table")
 
@@ -76,7 +84,7 @@ class Command(Console):
         try:
             limited_resources = _limited_resources(options["limited_resources"])
             if options["cases"]:
-                self._answer_cases(options["cases"], limited_resources)
+                self._answer_cases(options["cases"], limited_resources, _version(options))
                 return
             decision = _judge(options, limited_resources)
         except (ManifestError, DecodeError, OSError, EOFError, LookupError) as error:
@@ -88,12 +96,12 @@ class Command(Console):
         if not decision.allowed:
             sys.exit(DENIED)
 
-    def _answer_cases(self, name: str, limited: object) -> None:
+    def _answer_cases(self, name: str, limited: object, version: KubernetesVersion) -> None:
         open_file = gzip.open if name.endswith(".gz") else open
         with nullcontext(sys.stdin.buffer) if name == "-" else open_file(name, "rb") as cases:
             for case in cases:
                 if case.strip():
-                    self.stdout.write(dumps(offline.answer_line(case, limited)))
+                    self.stdout.write(dumps(offline.answer_line(case, limited, version)))
 
 
 def _read_manifests(file: str) -> list[Any]:
@@ -152,10 +160,16 @@ def _policies(
     options: dict[str, Any], request: AdmissionRequest, policy_files: PolicyFiles, limited: object
 ) -> PolicySet:
     if not options["cluster"]:
-        return policy_files.policy_set(request.namespace, limited)
+        return policy_files.policy_set(request.namespace, limited, _version(options))
     if not snapshot.has_cluster(options["cluster"]):
         raise LookupError(f"there is no cluster {options['cluster']} here")
-    return snapshot.load(options["cluster"], request.namespace)
+    policies = snapshot.load(options["cluster"], request.namespace)
+    is_given = options["kubernetes_version"] is not None
+    return dataclasses.replace(policies, version=_version(options)) if is_given else policies
+
+
+def _version(options: dict[str, Any]) -> KubernetesVersion:
+    return parse_version(options["kubernetes_version"] or "")
 
 
 def _render(decision: Decision, output: str) -> str:

@@ -186,6 +186,7 @@ def as_case(event: AuditEvent, request: AdmissionRequest, rules: Rules) -> str:
         "request": _wire_request(request),
         "policies": list(rules.manifests),
         "limitedResources": list(rules.limited),
+        "kubernetesVersion": str(rules.policies.version),
     }
     return dumps(test_case)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from engine.errors import DecodeError
+from engine.kubernetes_version import KubernetesVersion
 from engine.request import GroupVersionResource
 from engine.resource_list import to_json
 from engine.resource_quota import (
@@ -143,11 +144,18 @@ def test_devices_are_counted_by_class() -> None:
         None,
     ]
     obj = {"spec": {"devices": {"requests": requests}}}
-    assert used(obj, DEVICES) == {
+    by_class = {
         "a.deviceclass.resource.k8s.io/devices": "6",
         "b.deviceclass.resource.k8s.io/devices": "32",
         "count/resourceclaims.resource.k8s.io": "1",
     }
+    as_extended = {
+        "requests.deviceclass.resource.kubernetes.io/a": "6",
+        "requests.deviceclass.resource.kubernetes.io/b": "32",
+    }
+    assert used(obj, DEVICES) == by_class | as_extended
+    before = usage_of(obj, DEVICES, version=KubernetesVersion(35))
+    assert to_json(before) == by_class
 
 
 COUNTED = {

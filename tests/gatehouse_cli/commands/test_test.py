@@ -214,3 +214,33 @@ def test_thousand_manifests_take_less_than_three_seconds(write: Write, limits: s
     assert json.loads(done.stdout)["summary"]["passed"] == 1000
     # Of the processor, which other tests use, too: on an idle machine nothing else takes time.
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 3
+
+
+def test_the_version_of_the_cluster_decides(write: Write, capsys: Any) -> None:
+    policies = write(
+        "policies.yaml",
+        """
+        apiVersion: v1
+        kind: ResourceQuota
+        metadata: {name: q}
+        spec: {hard: {limits.cpu: "2"}}
+        """,
+    )
+    manifest = write(
+        "pod.yaml",
+        """
+        apiVersion: v1
+        kind: Pod
+        metadata: {name: p, namespace: shop}
+        spec:
+          resources: {requests: {cpu: "3"}}
+          containers:
+            - {name: c, image: i, resources: {requests: {cpu: 500m}, limits: {cpu: "2"}}}
+        """,
+    )
+    assert run(["test", "-f", policies, manifest]) == ExitCode.OK
+    known = ["test", "-f", policies, manifest, "--kubernetes-version"]
+    assert run([*known, "1.37"]) == ExitCode.FOUND
+    assert "exceeded quota: q, requested: limits.cpu=3" in capsys.readouterr().out
+    assert run([*known, "1.2"]) == ExitCode.ERROR
+    assert "1.35" in capsys.readouterr().err
