@@ -42,7 +42,10 @@ class ClusterForm(_ModelForm):
 
     class Meta:
         model = Cluster
-        fields: ClassVar = ["name", "description", "external_id", "unconfirmed_limit"]
+        fields: ClassVar = [
+            *("name", "description", "external_id"),
+            *("unconfirmed_limit", "kubernetes_version"),
+        ]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
 
+from engine.kubernetes_version import version_of_release
 from policies import services
 from policies.models import Cluster
 from policies.services.field_managers import FROM_CLUSTER
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 ENFORCED_KINDS: Final = ("LimitRange", "ResourceQuota")
 """The kinds that the API server's own plugins enforce."""
 UNCOUNTED: Final = "quota-uncounted"
+UNKNOWN_VERSION: Final = "unknown-version"
 SHOWN: Final = 5
 log = logging.getLogger(__name__)
 
@@ -57,6 +59,24 @@ def policy_revision(cluster: Cluster) -> int:
     """Read the cluster's policy revision from the database; the given instance may be stale."""
     revision: int = Cluster.objects.only("policy_revision").get(pk=cluster.pk).policy_revision
     return revision
+
+
+def note_version(cluster: Cluster, release: str) -> None:
+    """Note the version of the cluster, by whose rules its reviews are decided.
+
+    A version that is not known stands for the nearest known one, which an alert says.
+    """
+    version = version_of_release(release)
+    if version is None:
+        return
+    known = str(version.nearest_known)
+    # Mostly the stored one, for which nothing is locked.
+    if not Cluster.objects.filter(pk=cluster.pk, kubernetes_version=known).exists():
+        with our_own_write(cluster):
+            services.set_kubernetes_version(cluster=cluster, version=known, user=user_of(cluster))
+    unknown = f"the cluster is of version {version}, whose rules are not known: it is judged by"
+    message = "" if version.is_known else f"{unknown} those of {known}"
+    alerts.set_alert(cluster, UNKNOWN_VERSION, message, severity=alerts.WARNING)
 
 
 def note_native(cluster: Cluster, namespaces: Collection[str] | None = None) -> list[str]:

@@ -17,18 +17,20 @@ from django.db.models import Q
 from admission.record.redaction import restore
 from engine.chain import admit
 from engine.errors import DecodeError
+from engine.kubernetes_version import stored_version
 from engine.policy import Authority, PolicySet
 from engine.policy_manifests import build_policy_set
 from engine.request import Operation, Phase
 from engine.request_json import build_request
 from policies import snapshot
-from policies.models import PolicyRevision
+from policies.models import Cluster, PolicyRevision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from admission.models import AuditEvent
     from engine.decision import Decision
+    from engine.kubernetes_version import KubernetesVersion
     from engine.request import AdmissionRequest
 
 LIMITED: Final = "limitedResources"
@@ -90,11 +92,26 @@ def rules_then(event: AuditEvent, revisions: Iterable[PolicyRevision]) -> Rules 
     used = _recorded_amounts(event)
     manifests = tuple(_with_status(revision, used) for revision in then)
     try:
-        policies = build_policy_set(manifests, list(limited_entries), namespace=event.namespace)
+        policies = build_policy_set(
+            manifests,
+            list(limited_entries),
+            namespace=event.namespace,
+            version=_version_then(event),
+        )
     except DecodeError:
         return None
     policies = dataclasses.replace(policies, authority=Authority(event.authority))
     return Rules(policies=policies, manifests=manifests, limited=limited_entries)
+
+
+def _version_then(event: AuditEvent) -> KubernetesVersion:
+    """The version of the cluster, as it was known when the request was decided."""
+    of_cluster = PolicyRevision.objects.filter(
+        cluster=event.cluster, kind=Cluster.kind, cluster_revision__lte=event.policy_revision
+    )
+    newest = of_cluster.order_by("-cluster_revision").first()
+    spec = ((newest.after if newest else None) or {}).get("spec") or {}
+    return stored_version(spec.get("kubernetesVersion") or "")
 
 
 def agrees(event: AuditEvent, request: AdmissionRequest, rules: Rules) -> bool:

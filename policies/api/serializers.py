@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from engine.kubernetes_version import DEFAULT_VERSION, KNOWN_VERSIONS, UNKNOWN_TEXT
 from engine.policy import (
     ENFORCEMENT_ANNOTATION,
     IN_API_SERVER_ANNOTATION,
@@ -187,7 +188,10 @@ def _recorded_fields(recorded: Any) -> dict[str, Any]:
     }
 
 
-_CLUSTER_FIELDS = ("name", "description", "external_id", "unconfirmed_limit")
+_CLUSTER_FIELDS = (
+    *("name", "description", "external_id"),
+    *("unconfirmed_limit", "kubernetes_version"),
+)
 
 
 class ClusterSerializer(_RecordedSerializer):
@@ -197,6 +201,13 @@ class ClusterSerializer(_RecordedSerializer):
     description = serializers.CharField(required=False, allow_blank=True)
     external_id = serializers.CharField(required=False, allow_blank=True, max_length=253)
     unconfirmed_limit = serializers.IntegerField(default=0, min_value=0, max_value=2**31 - 1)
+    kubernetes_version = serializers.ChoiceField(
+        choices=[str(each) for each in KNOWN_VERSIONS],
+        required=False,
+        allow_blank=True,
+        error_messages={"invalid_choice": UNKNOWN_TEXT},
+        help_text=f"whose rules hold; empty: {DEFAULT_VERSION}",
+    )
     policy_revision = serializers.IntegerField(read_only=True)
 
     def to_representation(self, instance: Cluster) -> dict[str, Any]:

@@ -125,7 +125,7 @@ class ClusterView(RecordedView):
 
     def save(self, instance: Any, sent_body: dict[str, Any], *, expected: int | None) -> Saved:
         """Save the cluster."""
-        for name in ("name", "description", "external_id"):
+        for name in ("name", "description", "external_id", "kubernetes_version"):
             setattr(instance, name, sent_body.get(name, ""))
         instance.unconfirmed_limit = sent_body["unconfirmed_limit"]
         saved = services.save_cluster(

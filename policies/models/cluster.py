@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 
 from engine.errors import DecodeError, ErrorType, FieldError
+from engine.kubernetes_version import DEFAULT_VERSION, KNOWN_VERSIONS
 from engine.names import dns1123_label_errors
 from engine.policy import Authority
 from policies.object_rules import metadata_errors, text_errors
@@ -162,6 +163,15 @@ class Cluster(Recorded):
         validators=[RegexValidator(DNS_LABEL, "must be a DNS label")],
         help_text="where the portal's account lives there, and about which it is never asked",
     )
+    kubernetes_version = models.CharField(
+        max_length=10,
+        blank=True,
+        choices=[(str(each), str(each)) for each in KNOWN_VERSIONS],
+        help_text=(
+            f"whose rules hold, empty: {DEFAULT_VERSION}; "
+            "tests of a connection write what the cluster says"
+        ),
+    )
     # Counts writes of all policies; ``revision`` counts those of the cluster itself.
     policy_revision = models.PositiveBigIntegerField(default=0, editable=False)
     unconfirmed_limit = models.PositiveIntegerField(
@@ -194,6 +204,7 @@ class Cluster(Recorded):
             "authority": self.authority,
             "coversKubeSystem": self.covers_kube_system,
             "portalNamespace": self.portal_namespace,
+            "kubernetesVersion": self.kubernetes_version,
         }
         # Defaults stay out of the manifest, and so out of its revisions.
         defaults = {"authority": Authority.PORTAL, "portalNamespace": PORTAL_NAMESPACE}
@@ -207,7 +218,7 @@ class Cluster(Recorded):
         }
 
     def read_manifest(self, cluster_manifest: Mapping[str, Any]) -> Self:
-        """Set name, description, limit, authority and namespaces from the manifest."""
+        """Set everything from the manifest."""
         cluster_spec = cluster_manifest.get("spec") or {}
         self.name = cluster_manifest["metadata"]["name"]
         self.description = cluster_spec.get("description", "")
@@ -216,6 +227,7 @@ class Cluster(Recorded):
         self.authority = cluster_spec.get("authority") or Authority.PORTAL
         self.portal_namespace = cluster_spec.get("portalNamespace") or PORTAL_NAMESPACE
         self.covers_kube_system = bool(cluster_spec.get("coversKubeSystem", False))
+        self.kubernetes_version = cluster_spec.get("kubernetesVersion") or ""
         return self
 
     def rule_errors(self, _manifest: Mapping[str, Any], /) -> Sequence[FieldError]:

@@ -14,6 +14,7 @@ from policies.services.clusters import (
     save_namespace,
     save_priority_class,
     set_authority,
+    set_kubernetes_version,
     set_limited_resources,
 )
 from policies.services.field_managers import (
@@ -120,6 +121,7 @@ __all__ = [
     "save_priority_class",
     "service_accounts",
     "set_authority",
+    "set_kubernetes_version",
     "set_limited_resources",
     "store_previews",
     "stored_by_key",

@@ -53,6 +53,7 @@ CLUSTER_FIELDS = (
     "authority",
     "covers_kube_system",
     "portal_namespace",
+    "kubernetes_version",
 )
 
 
@@ -69,6 +70,17 @@ def set_authority(*, cluster: Cluster, authority: str, user: str, reason: str = 
         # Read again inside the lock: only the authority may change.
         stored_cluster = Cluster.objects.get(pk=cluster.pk)
         stored_cluster.authority = authority
+        saved = save_cluster(cluster=stored_cluster, user=user, reason=reason)
+    cluster.refresh_from_db()
+    return saved
+
+
+def set_kubernetes_version(*, cluster: Cluster, version: str, user: str, reason: str = "") -> Saved:
+    """Set the version whose rules hold; raises ``ValidationError`` for one that is not known."""
+    with policy_write(cluster):
+        # Read again inside the lock: only the version may change.
+        stored_cluster = Cluster.objects.get(pk=cluster.pk)
+        stored_cluster.kubernetes_version = version
         saved = save_cluster(cluster=stored_cluster, user=user, reason=reason)
     cluster.refresh_from_db()
     return saved

@@ -14,17 +14,19 @@ from policies.snapshot.values import NamespacePolicies, QuotaKey, authority_of, 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from engine.kubernetes_version import KubernetesVersion
     from engine.policy import Authority, LimitedResource, LimitRange, MetadataPolicy, ResourceQuota
     from policies.snapshot.decode import Row
     from policies.snapshot.read import Policies
 
 
 class ClusterContext(NamedTuple):
-    """A cluster's name, limited resources and authority, which hold in all its namespaces."""
+    """A cluster's name and the settings that hold in all its namespaces."""
 
     cluster: str
     limited_resources: tuple[LimitedResource, ...]
     authority: Authority
+    version: KubernetesVersion
 
 
 @dataclass(slots=True)
@@ -59,6 +61,7 @@ def assemble(
                 resource_quotas=_by_name(contents.resource_quotas),
                 limited_resources=context.limited_resources,
                 authority=authority_of(context.authority, is_native=contents.is_native),
+                version=context.version,
             )
             namespaces_of_cluster[namespace_row.cluster_id][namespace_row.name] = NamespacePolicies(
                 policy_set=policy_set,
@@ -72,16 +75,19 @@ def assemble(
 def as_of(
     namespaces: Mapping[str, NamespacePolicies], context: ClusterContext
 ) -> Mapping[str, NamespacePolicies]:
-    """Update known namespaces to their cluster's present limited resources and authority.
+    """Update known namespaces to the present settings of their cluster.
 
-    Returns the same namespaces where neither changed.
+    Returns the same namespaces where none changed.
     """
     changed = {}
     for namespace, namespace_policies in namespaces.items():
         authority = authority_of(context.authority, is_native=namespace_policies.is_native)
         policy_set, limited = namespace_policies.policy_set, context.limited_resources
-        if policy_set.authority is not authority or policy_set.limited_resources != limited:
-            policy_set = replace(policy_set, authority=authority, limited_resources=limited)
+        settings = (authority, limited, context.version)
+        if (policy_set.authority, policy_set.limited_resources, policy_set.version) != settings:
+            policy_set = replace(
+                policy_set, authority=authority, limited_resources=limited, version=context.version
+            )
             changed[namespace] = replace(namespace_policies, policy_set=policy_set)
     return {**namespaces, **changed} if changed else namespaces
 

@@ -98,7 +98,10 @@ def _compiled_clusters(
     cluster_ids = [head.id for head in heads]
     credentials = read_credentials(cluster_ids)
     limited = limited_resources_of(cluster_ids)
-    now = {head.id: ClusterContext(head.name, limited[head.id], head.authority) for head in heads}
+    now = {
+        head.id: ClusterContext(head.name, limited[head.id], head.authority, head.version)
+        for head in heads
+    }
     assembled = assemble(read_policies(read_places(cluster_ids, changed)), now)
     return {
         head.name: ClusterPolicies(
@@ -109,6 +112,7 @@ def _compiled_clusters(
             unconfirmed_limit=head.unconfirmed_limit,
             limited_resources=limited[head.id],
             authority=head.authority,
+            version=head.version,
             namespaces={**as_of(kept, now[head.id]), **assembled[head.id]},
             credentials=credentials[head.id],
         )

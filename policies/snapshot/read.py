@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from engine.kubernetes_version import stored_version
 from engine.policy import Authority
 from policies.models import (
     Cluster,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from django.db.models import Model, QuerySet
 
+    from engine.kubernetes_version import KubernetesVersion
     from policies.snapshot.decode import Row
 
 AT_ONCE: Final = 500
@@ -59,6 +61,7 @@ class Head(NamedTuple):
     revision: int
     unconfirmed_limit: int
     authority: Authority
+    version: KubernetesVersion
 
 
 class NamespaceRow(NamedTuple):
@@ -84,11 +87,12 @@ class Policies(NamedTuple):
 
 def read_heads() -> list[Head]:
     """Read the rows of all clusters; one small query."""
-    columns = ("id", "uid", "name", "policy_revision", "unconfirmed_limit", "authority")
+    identity = ("id", "uid", "name", "policy_revision")
+    columns = (*identity, "unconfirmed_limit", "authority", "kubernetes_version")
     clusters = Cluster.objects.order_by("id")
     return [
-        Head(pk, as_uuid(uid), name, revision, limit, Authority(authority))
-        for pk, uid, name, revision, limit, authority in _fetch_rows(clusters, *columns)
+        Head(pk, as_uuid(uid), name, number, limit, Authority(authority), stored_version(version))
+        for pk, uid, name, number, limit, authority, version in _fetch_rows(clusters, *columns)
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from engine.kubernetes_version import KubernetesVersion, stored_version
 from engine.limit_range import decode_limit_range
 from engine.metadata_policy import decode_metadata_policy
 from engine.policy import Authority, Enforcement, LimitedResource, PolicySet, ResourceQuota
@@ -48,7 +49,7 @@ def load_many(cluster: str, namespaces: Collection[str]) -> dict[str, PolicySet]
     quotas = _by_namespace(StoredQuota.objects.select_related("usage"), cluster, namespaces)
     entries = StoredLimitedResource.objects.filter(cluster__name=cluster).order_by("position")
     limited = tuple(_decode_limited(entry) for entry in entries)
-    authority_setting = _authority_setting(
+    authority_setting, version = _settings(
         cluster, [each for by_namespace in (ranges, quotas) for each in by_namespace.values()]
     )
     return {
@@ -72,18 +73,22 @@ def load_many(cluster: str, namespaces: Collection[str]) -> dict[str, PolicySet]
                     for each in (*ranges[name], *quotas[name])
                 ),
             ),
+            version=version,
         )
         for name in namespaces
     }
 
 
-def _authority_setting(cluster: str, stored: Collection[Sequence[PolicyObject]]) -> Authority:
-    """The cluster's authority; read with a query only if no policy has joined its cluster."""
-    for policies in stored:
-        for policy in policies:
-            return Authority(policy.owner.authority)
-    authority = Cluster.objects.filter(name=cluster).values_list("authority", flat=True).first()
-    return Authority(authority or Authority.PORTAL)
+def _settings(
+    cluster: str, stored: Collection[Sequence[PolicyObject]]
+) -> tuple[Authority, KubernetesVersion]:
+    """The cluster's authority and version; with a query only if no policy has joined its cluster.
+
+    An unknown cluster has the defaults.
+    """
+    joined = (policy.owner for policies in stored for policy in policies)
+    found = next(joined, None) or Cluster.objects.filter(name=cluster).first() or Cluster()
+    return Authority(found.authority), stored_version(found.kubernetes_version)
 
 
 def load_quotas(cluster: str, namespace: str) -> tuple[ResourceQuota, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
+from engine.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from engine.policy import Authority, Enforcement, LimitedResource, PolicySet
 from policies.models import WebhookCredential
 
@@ -99,6 +100,7 @@ class ClusterPolicies:
     unconfirmed_limit: int = 0
     limited_resources: tuple[LimitedResource, ...] = ()
     authority: Authority = Authority.PORTAL
+    version: KubernetesVersion = DEFAULT_VERSION
     namespaces: Mapping[str, NamespacePolicies] = field(default_factory=dict)
     credentials: Mapping[str, dt.datetime | None] = field(default_factory=dict)
 
@@ -115,6 +117,7 @@ class ClusterPolicies:
                 namespace=namespace,
                 limited_resources=self.limited_resources,
                 authority=self.authority,
+                version=self.version,
             )
         if namespace_policies.problem:
             raise UnreadablePolicyError(namespace_policies.problem)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from policies.db.clock import read_clock
-from sync import alerts
+from sync import alerts, policy_writes
 from sync.connect.permissions import ESSENTIAL_VERBS, GRANTS, grants_of
 from sync.errors import (
     APIError,
@@ -163,6 +163,8 @@ def store(connection: ClusterConnection, findings: ProbeResult) -> None:
     same = ClusterConnection.objects.filter(pk=connection.pk, generation=connection.generation)
     same.update(**probed_values)
     problems = dict(findings.problems)
+    if OTHER_CLUSTER not in problems:
+        policy_writes.note_version(connection.cluster, findings.server_version)
     for kind, severity in ((OTHER_CLUSTER, alerts.CRITICAL), (SKEW, alerts.WARNING)):
         problem_text = problems.get(kind, "")
         if problem_text or findings.server_version:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from policies.db.clock import read_clock
 from policies.models import Cluster
-from sync import alerts
+from sync import alerts, policy_writes
 from sync.connect import connections
 from sync.errors import APIError, ForbiddenError
 from sync.installation import canary, compiled_canary, expiry, manifests
@@ -41,6 +41,7 @@ def check(cluster: Cluster, client: Client) -> WebhookHealth:
     Raises nothing for errors of the cluster. A cluster whose webhooks were never installed gets no
     alerts: nothing there can fail yet.
     """
+    _note_version(cluster, client)
     health, _ = WebhookHealth.objects.get_or_create(cluster=cluster)
     live_configurations = _live_configurations(cluster, client, health)
     flight = canary.call_canary(client)
@@ -58,6 +59,17 @@ def check(cluster: Cluster, client: Client) -> WebhookHealth:
         alerts.set_alert(cluster, CONFIGURATION, changed_text, subject=name, severity=severity)
     _alert_ends(cluster, expiry_ends)
     return health
+
+
+def _note_version(cluster: Cluster, client: Client) -> None:
+    """Note an upgrade of the cluster; a version that cannot be read now stays the stored one."""
+    try:
+        release = str(client.version()["gitVersion"])[:100]
+    except APIError:
+        return
+    connection = ClusterConnection.objects.filter(cluster=cluster)
+    connection.exclude(server_version=release).update(server_version=release)
+    policy_writes.note_version(cluster, release)
 
 
 def clusters_to_check() -> list[int]:

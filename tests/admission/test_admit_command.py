@@ -13,6 +13,8 @@ from django.db import OperationalError
 
 from admission import offline
 from engine.policy_manifests import build_policy_set
+from policies import services
+from tests import factories
 from tests.builders import container, limit_range, pod, resource_quota
 
 if TYPE_CHECKING:
@@ -260,3 +262,53 @@ def test_object_without_namespace_goes_where_the_policies_are(write: Any) -> Non
     homeless = {**BIG, "metadata": {"name": "p"}}
     run_denied("-f", write("p.yaml", LIMITS), write("pod.yaml", homeless))
     run("-f", write("p.yaml", LIMITS), write("pod.yaml", homeless), "-n", "elsewhere")
+
+
+# ---- versions
+
+OWNING = {**pod(), "spec": {**pod()["spec"], "resources": {"limits": {"cpu": "2"}}}}
+DEFAULTS = limit_range(
+    {"type": "Container", "default": {"cpu": "1"}, "defaultRequest": {"cpu": "250m"}}
+)
+ONE_CPU = resource_quota({"requests.cpu": "1"})
+
+
+def test_the_version_of_the_cluster_decides(write: Any) -> None:
+    policies, manifest = write("p.yaml", DEFAULTS, ONE_CPU), write("pod.yaml", OWNING)
+    run_denied("-f", policies, manifest)
+    run_denied("-f", policies, "--kubernetes-version", "1.36", manifest)
+    run("-f", policies, "--kubernetes-version", "1.37", manifest)
+
+
+def test_an_unknown_version_is_wrong_usage(write: Any) -> None:
+    with pytest.raises(CommandError, match=r"1\.35.*1\.36.*1\.37"):
+        run("--kubernetes-version", "1.38", write("pod.yaml", pod()))
+
+
+@pytest.mark.django_db
+def test_a_clusters_own_version_decides_unless_another_is_given(write: Any) -> None:
+    factories.limit_range(*DEFAULTS["spec"]["limits"])
+    factories.resource_quota({"requests.cpu": "1"})
+    asked = ("--cluster", "prod", "-n", "team", write("pod.yaml", OWNING))
+    run_denied(*asked)
+    services.set_kubernetes_version(cluster=factories.cluster(), version="1.37", user="x")
+    run(*asked)
+    run_denied(*asked, "--kubernetes-version", "1.36")
+
+
+def test_each_case_may_state_its_version(tmp_path: Path) -> None:
+    case = {"policies": [DEFAULTS, ONE_CPU], "request": {"object": OWNING, "namespace": "ns"}}
+    stated = [case, {**case, "kubernetesVersion": "1.37"}, {**case, "kubernetesVersion": "1.36"}]
+    path = tmp_path / "cases.jsonl"
+    path.write_text("\n".join(map(json.dumps, stated)))
+    answers = [json.loads(line)["allowed"] for line in run("--cases", str(path)).splitlines()]
+    assert answers == [False, True, False]
+    told = run("--cases", str(path), "--kubernetes-version", "1.37").splitlines()
+    assert [json.loads(line)["allowed"] for line in told] == [True, True, False]
+
+
+@pytest.mark.parametrize("version", ["1.38", "1.36.3", 1.37, ["1.37"], {}, True])
+def test_a_case_of_an_unknown_version_is_an_error_of_its_field(version: Any) -> None:
+    answer = offline.answer_case({"request": {"object": pod()}, "kubernetesVersion": version})
+    assert answer["error"]["field"] == "kubernetesVersion"
+    assert "1.35, 1.36, 1.37" in answer["error"]["message"]

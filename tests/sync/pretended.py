@@ -26,6 +26,12 @@ class PretendedCluster:
         self.failing: dict[str, APIError] = {}
         self.listed: list[str] = []
         self.on_create: Callable[[Manifest], Manifest] | None = None
+        self.release = "v1.36.3"
+
+    def version(self) -> Manifest:
+        if "version" in self.failing:
+            raise self.failing["version"]
+        return {"gitVersion": self.release}
 
     def put(self, obj: Manifest, kind: str = "Pod") -> Manifest:
         """Have the object be there; it gets a uid if it has none."""

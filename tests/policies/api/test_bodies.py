@@ -130,11 +130,18 @@ def test_a_body_that_is_no_map_is_refused(body: Any) -> None:
         ({"name": 5}, "name"),
         ({"name": "c", "external_id": 0}, "external_id"),
         ({"name": "c", "unconfirmed_limit": "5"}, "unconfirmed_limit"),
+        ({"name": "c", "kubernetes_version": 1.37}, "kubernetes_version"),
         ({"name": "c", "description": True}, "description"),
     ],
 )
 def test_nothing_is_taken_for_another_type(body: dict[str, Any], field: str) -> None:
     assert list(send("post", "clusters/", body, code=422)["errors"]) == [field]
+
+
+def test_a_version_that_is_not_known_is_refused_with_the_known_ones() -> None:
+    body = {"name": "c", "kubernetes_version": "1.38"}
+    [error] = send("post", "clusters/", body, code=400)["errors"]["kubernetes_version"]
+    assert error == {"code": "invalid_choice", "message": "must be one of: 1.35, 1.36, 1.37"}
 
 
 @pytest.mark.parametrize("spec", [{"hard": []}, {"hard": {"pods": []}}, {"scopes": "x"}])

@@ -25,7 +25,13 @@ HARD = {"pods": "5", "requests.cpu": "2000m"}
 # What a configuration holds, the change of it, and the query by which it is imported.
 LIVES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "clusters": (
-        {"name": "mine", "description": "d", "external_id": "e", "unconfirmed_limit": 3},
+        {
+            "name": "mine",
+            "description": "d",
+            "external_id": "e",
+            "unconfirmed_limit": 3,
+            "kubernetes_version": "1.37",
+        },
         {"description": "other"},
         "name__exact=mine",
     ),

@@ -336,3 +336,21 @@ def test_a_limit_of_a_cluster_is_kept() -> None:
     stored.unconfirmed_limit = 0
     services.save_cluster(cluster=stored, user="x")
     assert Cluster.objects.get().to_manifest()["spec"] == {}
+
+
+def test_the_version_of_a_cluster_is_kept_and_on_record() -> None:
+    document = {"metadata": {"name": "c"}, "spec": {"kubernetesVersion": "1.37"}}
+    services.save_cluster(cluster=Cluster().read_manifest(document), user="x")
+    stored = Cluster.objects.get()
+    assert (stored.kubernetes_version, stored.to_manifest()["spec"]) == ("1.37", document["spec"])
+    services.set_kubernetes_version(cluster=stored, version="", user="x", reason="not ours")
+    assert stored.kubernetes_version == ""
+    assert PolicyRevision.objects.latest("cluster_revision").reason == "not ours"
+
+
+@pytest.mark.parametrize("version", ["1.38", "1.36.3", "v1.36", "latest"])
+def test_a_version_that_is_not_known_is_refused_at_its_field(version: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        services.save_cluster(cluster=Cluster(name="c", kubernetes_version=version), user="x")
+    assert list(refused.value.message_dict) == ["kubernetes_version"]
+    assert not Cluster.objects.exists()

@@ -312,6 +312,24 @@ def test_the_limit_of_a_cluster_comes_along() -> None:
     assert snapshot.current().clusters["c"].unconfirmed_limit == 5
 
 
+def test_the_version_of_a_cluster_reaches_all_its_namespaces() -> None:
+    factories.limit_range(POD)
+    before = snapshot.refresh().clusters["prod"]
+    assert {str(before.policy_set(name).version) for name in ("team", "nowhere")} == {"1.36"}
+    services.set_kubernetes_version(cluster=factories.cluster(), version="1.37", user="x")
+    after = snapshot.refresh().clusters["prod"]
+    assert {str(after.policy_set(name).version) for name in ("team", "nowhere")} == {"1.37"}
+    check(snapshot.current())
+
+
+def test_a_namespace_that_no_setting_concerns_keeps_its_policy_set() -> None:
+    factories.limit_range(POD)
+    before = snapshot.refresh().clusters["prod"].policy_set("team")
+    services.set_limited_resources(cluster=factories.cluster(), entries=[], user="x")
+    services.save_cluster(cluster=Cluster.objects.get(), user="x")
+    assert snapshot.refresh().clusters["prod"].policy_set("team") is before
+
+
 class CountingLock:
     """A lock that knows how many have come to it."""
 

@@ -15,6 +15,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection as database
 
 from engine.policy import Authority
+from policies import services
 from policies.models import Cluster, PolicyRevision
 from sync.connect import connections, probe, seal_keys, sealed_box
 from sync.connect import join as connect_join
@@ -181,6 +182,15 @@ def test_new_cluster_is_made_native_and_tested(fake: FakeClient) -> None:
     )
     assert stored.missing_permissions == []
     assert stored.tested is not None
+    assert stored.cluster.kubernetes_version == "1.36"
+
+
+def test_version_of_another_cluster_is_not_noted(fake: FakeClient) -> None:
+    join()
+    services.set_kubernetes_version(cluster=factories.cluster(), version="1.37", user="x")
+    fake.uid = "cluster-2"
+    join(is_anyway=True)
+    assert ClusterConnection.objects.get().cluster.kubernetes_version == "1.37"
 
 
 def test_every_permission_is_checked(fake: FakeClient) -> None:

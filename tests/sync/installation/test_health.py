@@ -15,6 +15,7 @@ from cryptography.x509.oid import NameOID
 from django.utils import timezone
 
 from engine.chain import CANARY_ANNOTATION, canary_message
+from policies.models import Cluster, PolicyRevision
 from sync.errors import (
     BusyError,
     ForbiddenError,
@@ -272,3 +273,66 @@ def test_only_connected_clusters_that_are_not_paused_are_looked_at() -> None:
             is_paused=is_paused,
         )
     assert health.clusters_to_check() == [factories.cluster("prod").pk]
+
+
+# ---- the version of the cluster
+
+
+def known_version() -> str:
+    version: str = Cluster.objects.get().kubernetes_version
+    return version
+
+
+def test_an_upgrade_of_the_cluster_is_noted(there: PretendedCluster) -> None:
+    ClusterConnection.objects.create(
+        cluster=factories.cluster(),
+        method="token",
+        sealed=b"",
+        server="https://127.0.0.1",
+        server_version="v1.35.4",
+    )
+    look(there)
+    assert known_version() == "1.36"
+    there.release = "v1.37.2-gke.1"
+    look(there)
+    assert known_version() == "1.37"
+    assert ClusterConnection.objects.get().server_version == "v1.37.2-gke.1"
+    revision = PolicyRevision.objects.filter(kind="Cluster").latest("number")
+    assert (revision.user, revision.after["spec"]["kubernetesVersion"]) == ("cluster:prod", "1.37")
+
+
+def test_the_same_version_is_no_other_revision(there: PretendedCluster) -> None:
+    look(there)
+    before = PolicyRevision.objects.count()
+    look(there)
+    assert PolicyRevision.objects.count() == before
+
+
+def test_a_version_that_nobody_knows_stands_for_the_nearest_one_and_says_so_once(
+    there: PretendedCluster,
+) -> None:
+    there.release = "v1.40.1"
+    look(there)
+    look(there)
+    assert known_version() == "1.37"
+    assert alarms() == [("unknown-version", "warning")]
+    there.release = "v1.37.2"
+    look(there)
+    assert alarms() == []
+
+
+@pytest.mark.parametrize("release", ["v2.0.0", "future"])
+def test_what_is_no_version_of_kubernetes_changes_nothing(
+    there: PretendedCluster, release: str
+) -> None:
+    look(there)
+    there.release = release
+    look(there)
+    assert known_version() == "1.36"
+
+
+def test_a_version_that_cannot_be_read_stays(there: PretendedCluster) -> None:
+    look(there)
+    there.failing["version"] = UnreachableError("no route to host")
+    look(there)
+    assert known_version() == "1.36"
