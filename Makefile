@@ -5,6 +5,7 @@ PY := .venv/bin/python
 SAMPLE = $(if $(WHOLE),,--one-in 4)
 BRIEF = $(if $(WHOLE),, and not long)
 TESTS ?=
+VERSIONS ?= $(if $(WHOLE),1.35 1.36 1.37,1.36)
 # Without them each process would compile all modules anew, and pytest rewrite all assertions.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
@@ -42,8 +43,8 @@ test-postgres: setup-dev ## run the same with PostgreSQL, started here in a temp
 test-servers: setup-dev ## start the product's own processes, with PostgreSQL and Redis; follow the commands of the guides
 	@$(PY) -m pytest -n 2 --dist loadfile -m servers tests
 
-test-cluster: setup-dev ## ask a real API server, from KUBEBUILDER_ASSETS or built once with Go into the cache
-	@$(PY) -m tests.cluster.build || [ $$? -eq 3 ]
+test-cluster: setup-dev ## ask a real API server, from KUBEBUILDER_ASSETS or built once with Go into the cache; WHOLE=1 asks three versions
+	@$(PY) -m tests.cluster.build $(VERSIONS) || [ $$? -eq 3 ]
 	@$(PY) -m pytest -n 2 --dist loadgroup -rs $(SAMPLE) -m "cluster$(BRIEF)" tests
 
 test-e2e: setup-dev ## run Kubernetes' own tests of ranges and quotas, ROUNDS=3 times; QUICK=1 ten of them, where they are built
@@ -70,9 +71,9 @@ soak: setup-dev ## exactness under load, SOAK=20 times; sync under faults, SYNC_
 mutants: setup-dev ## plant known faults in a copy of the code, one at a time: a test must find each
 	@$(PY) -m tests.mutants
 
-conformance: setup-dev ## compare the engine with a real API server on CASES=50000 random cases
-	@$(PY) -m tests.cluster.build
-	@$(PY) -m tests.cluster.conformance --cases $${CASES:-50000} $(if $(SEED),--seed $(SEED))
+conformance: setup-dev ## compare the engine with real API servers on CASES=50000 random cases of each of VERSIONS="1.35 1.36 1.37"
+	@$(PY) -m tests.cluster.build $(VERSIONS)
+	@$(PY) -m tests.cluster.conformance --cases $${CASES:-50000} --versions "$(VERSIONS)" $(if $(SEED),--seed $(SEED))
 
 verify-all: ## run everything in its long form, which takes hours; VERIFY_STEPS="soak chaos" runs only these
 	@.ci/run --all $(VERIFY_STEPS)

@@ -32,6 +32,7 @@ _PATHS: Final = {
     "ConfigMap": ("/api/v1", "configmaps", True),
     "LimitRange": ("/api/v1", "limitranges", True),
     "ResourceQuota": ("/api/v1", "resourcequotas", True),
+    "ResourceClaim": ("/apis/resource.k8s.io/v1", "resourceclaims", True),
     "Deployment": ("/apis/apps/v1", "deployments", True),
 }
 

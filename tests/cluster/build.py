@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.cluster.binaries import BUILT, KUBERNETES, cache, folders, missing
+from tests.cluster.binaries import BUILT, DEFAULT, RELEASES, built, cache, folders, missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,40 +55,43 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def build() -> None:
-    """Build missing programs; concurrent builds wait for each other."""
-    with alone():
-        wanted = missing()
+def build(version: str = DEFAULT) -> None:
+    """Build missing programs of a version; concurrent builds wait for each other."""
+    with alone(version):
+        wanted = missing(version)
         if not wanted:
-            say(f"all there: {', '.join(BUILT)} (in {' or '.join(map(str, folders()))})")
+            places = " or ".join(map(str, folders(version)))
+            say(f"all there: {', '.join(built(version))} (in {places})")
             return
         if not shutil.which("go"):
             raise UnavailableError("there is no Go; from Debian: apt-get install golang-go")
         began = time.monotonic()
-        say(f"building {', '.join(wanted)} of Kubernetes {KUBERNETES} into {cache()}")
+        say(f"building {', '.join(wanted)} of {RELEASES[version]} into {cache(version)}")
         for family in (("etcd",), BUILT[:2], BUILT[2:]):
-            _make_family([name for name in family if name in wanted])
+            _make_family([name for name in family if name in wanted], version)
         say(f"built in {time.monotonic() - began:.0f} s")
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    cache().mkdir(parents=True, exist_ok=True)
-    with (cache() / ".lock").open("w") as lock:
+def alone(version: str) -> Iterator[None]:
+    cache(version).mkdir(parents=True, exist_ok=True)
+    with (cache(version) / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def _make_family(names: list[str]) -> None:
+def _make_family(names: list[str], version: str) -> None:
     """Build programs of one module: other modules' requirements would change all versions."""
     if not names:
         return
     with tempfile.TemporaryDirectory(prefix="gatehouse-build-") as folder:
         packages = [PACKAGES[name] for name in names]
-        write = _write_etcd_module if names == ["etcd"] else write_module
-        write(Path(folder), packages)
+        if names == ["etcd"]:
+            _write_etcd_module(Path(folder), packages)
+        else:
+            write_module(Path(folder), packages, RELEASES[version])
         for name in names:
-            _make(name, Path(folder))
+            _make(name, Path(folder), version)
 
 
 def _write_etcd_module(folder: Path, packages: list[str]) -> None:
@@ -103,16 +106,16 @@ def _write_etcd_module(folder: Path, packages: list[str]) -> None:
     _tidy(folder)
 
 
-def write_module(folder: Path, packages: list[str]) -> None:
+def write_module(folder: Path, packages: list[str], release: str) -> None:
     """Write our own ``go.mod`` that takes Kubernetes' parts at the versions it names."""
     say("fetching the list of modules")
     try:
-        text = run_go(folder, "mod", "download", "-json", f"{_MODULE}@{KUBERNETES}")
+        text = run_go(folder, "mod", "download", "-json", f"{_MODULE}@{release}")
     except BuildError as error:
-        raise UnavailableError(f"Go cannot fetch {_MODULE} {KUBERNETES}: {error}") from error
+        raise UnavailableError(f"Go cannot fetch {_MODULE} {release}: {error}") from error
     fetched = json.loads(text)
     own = Path(fetched["GoMod"]).read_text(encoding="utf-8")
-    (folder / "go.mod").write_text(module_text(own, packages), encoding="utf-8")
+    (folder / "go.mod").write_text(module_text(own, packages, release), encoding="utf-8")
     _tidy(folder)
 
 
@@ -123,15 +126,15 @@ def _tidy(folder: Path) -> None:
         raise UnavailableError(f"Go cannot fetch the modules: {error}") from error
 
 
-def module_text(kubernetes: str, packages: list[str]) -> str:
+def module_text(kubernetes: str, packages: list[str], release: str) -> str:
     """Our ``go.mod``, from Kubernetes' own: each staging folder becomes its published module."""
     language = re.search(r"^go (\S+)$", kubernetes, re.MULTILINE)
     assert language
-    staging = f"v0.{KUBERNETES.partition('.')[2]}"
+    staging = f"v0.{release.partition('.')[2]}"
     lines = [
         "module gatehouse.test/cluster",
         f"go {language[1]}",
-        f"require {_MODULE} {KUBERNETES}",
+        f"require {_MODULE} {release}",
     ]
     lines += [
         f"replace {part} => {part} {staging}" for part in sorted(_STAGING.findall(kubernetes))
@@ -140,24 +143,26 @@ def module_text(kubernetes: str, packages: list[str]) -> str:
     return "\n\n".join(lines) + "\n"
 
 
-def _make(name: str, folder: Path) -> None:
+def _make(name: str, folder: Path, version: str) -> None:
     """Build one program beside its destination, so that an aborted build leaves no partial file."""
     began = time.monotonic()
     say(f"building {name}")
-    draft = cache() / f".{name}.{os.getpid()}"
+    target = cache(version) / name
+    draft = target.with_name(f".{name}.{os.getpid()}")
     try:
-        run_go(folder, "build", "-ldflags", link_flags(), "-o", str(draft), PACKAGES[name])
-        draft.replace(cache() / name)
+        flags = link_flags(RELEASES[version])
+        run_go(folder, "build", "-ldflags", flags, "-o", str(draft), PACKAGES[name])
+        draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
-    size = (cache() / name).stat().st_size // 1_000_000
+    size = target.stat().st_size // 1_000_000
     say(f"built {name}: {time.monotonic() - began:.0f} s, {size} MB")
 
 
-def link_flags() -> str:
+def link_flags(release: str) -> str:
     """Link without debug tables; without a version a server calls itself v0.0.0."""
-    major, minor, _ = KUBERNETES.removeprefix("v").split(".")
-    version = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor}
+    major, minor, _ = release.removeprefix("v").split(".")
+    version = {"gitVersion": release, "gitMajor": major, "gitMinor": minor}
     return " ".join(["-s", "-w", *(f"-X {_VERSION}.{key}={text}" for key, text in version.items())])
 
 
@@ -180,13 +185,18 @@ def run_go(folder: Path, *words: str) -> str:
 
 def main(words: list[str] | None = None) -> int:
     """Build and report the result; returns the exit code."""
-    argparse.ArgumentParser(prog="python -m tests.cluster.build", description=__doc__).parse_args(
-        words
+    parser = argparse.ArgumentParser(prog="python -m tests.cluster.build", description=__doc__)
+    parser.add_argument(
+        "versions", nargs="*", help=f"of {', '.join(RELEASES)}; without any: {DEFAULT}"
     )
+    versions = parser.parse_args(words).versions or [DEFAULT]
+    if unknown := [version for version in versions if version not in RELEASES]:
+        parser.error(f"unknown version: {', '.join(unknown)}")
     # Also ends Go, and leaves only finished programs.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
-        build()
+        for version in versions:
+            build(version)
     except UnavailableError as error:
         say(f"CANNOT BE BUILT HERE: {error}")
         return UNAVAILABLE

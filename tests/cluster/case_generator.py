@@ -14,12 +14,14 @@ import itertools
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.chain import admit
+from engine.kubernetes_version import parse_version
 from engine.pod import limit_range_totals, read_pod
 from engine.policy import PolicySet
 from engine.policy_manifests import build_policy_set
 from engine.request import Phase
 from engine.request_json import complete_request
 from tests.cluster.amounts import PAGES, UNIT, spell, value
+from tests.cluster.binaries import DEFAULT
 from tests.cluster.cases import SHARES, draw_case
 from tests.cluster.evaluation import as_seen
 from tests.cluster.rules import bare, left_of, room_of
@@ -46,6 +48,7 @@ class Setting(NamedTuple):
 
     limited: list[dict[str, Any]]
     default_priority: str
+    version: str = DEFAULT
 
 
 class CaseGenerator:
@@ -68,7 +71,10 @@ class CaseGenerator:
     def next_case(self) -> Case | None:
         """The next case; None if all remaining kinds have only one verdict."""
         self.policies = build_policy_set(
-            self.world.policies, self._setting.limited, namespace=self.world.name
+            self.world.policies,
+            self._setting.limited,
+            namespace=self.world.name,
+            version=parse_version(self._setting.version),
         )
         while kinds := {each: share for each, share in self._shares.items() if self._is_open(each)}:
             kind = self._random.choices(list(kinds), weights=list(kinds.values()))[0]

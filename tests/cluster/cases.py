@@ -74,6 +74,8 @@ def _pod_level(random: Random) -> dict[str, Any]:
     """Pod-level resources, often more than the sum of the containers, one side or both."""
     amounts = Amounts(random)
     sides: dict[str, dict[str, Any]] = {}
+    if random.random() < 0.1:
+        return sides
     for name in random.choice((["cpu"], ["memory"], ["cpu", "memory"], ["cpu", PAGES])):
         large = {"cpu": ("12", "16"), "memory": ("32Gi", "64Gi"), PAGES: ("64Mi", "64Mi")}[name]
         request, limit = large if random.random() < 0.8 else amounts.ordered(name, 2)
@@ -171,6 +173,8 @@ def draw_before(random: Random) -> dict[str, dict[str, Any]]:
         for container in spec["containers"]:
             container["resources"] = _complete(random)
     found["pod"]["spec"].pop("activeDeadlineSeconds", None)
+    if random.random() < 0.4:
+        found["pod"]["status"] = _running(random, found["pod"]["spec"])
     found["claim"]["status"] = _bound(random, found["claim"])
     return found
 
@@ -187,6 +191,39 @@ def _bound(random: Random, claim: dict[str, Any]) -> dict[str, Any]:
     if random.random() < 0.3:
         status["currentVolumeAttributesClassName"] = random.choice(ATTRIBUTES)
     return status
+
+
+def _running(random: Random, spec: dict[str, Any]) -> dict[str, Any]:
+    """The status of a pod in the middle of a resize, as its node reports it."""
+    status: dict[str, Any] = {
+        key: [
+            _reported(random, each["name"]) for each in spec.get(group, ()) if random.random() < 0.7
+        ]
+        for key, group in (
+            ("containerStatuses", "containers"),
+            ("initContainerStatuses", "initContainers"),
+        )
+    }
+    if random.random() < 0.3:
+        reason = random.choice(("Infeasible", "Deferred"))
+        pending = {"type": "PodResizePending", "status": "True", "reason": reason}
+        status["conditions"] = [pending]
+    return status
+
+
+def _reported(random: Random, name: str) -> dict[str, Any]:
+    status = {"name": name, "image": "registry.invalid/app:1", "imageID": "", "ready": True}
+    status["restartCount"] = 0
+    sides: dict[str, dict[str, Any]] = {"requests": {}, "limits": {}, "allocated": {}}
+    for resource in ("cpu", "memory"):
+        request, limit = Amounts(random, {}).ordered(resource, 2)
+        for side, amount in (("requests", request), ("limits", limit), ("allocated", request)):
+            if random.random() < 0.7:
+                sides[side][resource] = amount
+    allocated = sides.pop("allocated")
+    if random.random() < 0.8:
+        status["resources"] = {side: amounts for side, amounts in sides.items() if amounts}
+    return {**status, "allocatedResources": allocated} if allocated else status
 
 
 def _complete(random: Random) -> dict[str, dict[str, Any]]:

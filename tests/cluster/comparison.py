@@ -48,7 +48,7 @@ _OURS: Final = re.compile(
 )
 _PARTS: Final = re.compile(r", (?=minimum \S+ usage|maximum \S+ usage|\S+ max limit to request)")
 _INVALID: Final = 422
-_INVALID_PARTS: Final = re.compile(r", (?=spec[.:\[])")
+_INVALID_PARTS: Final = re.compile(r", (?=spec[.:\[]|\[\]: )")  # no path: of the whole pod
 _ABOUT_AMOUNTS: Final = re.compile(r"spec\.\S*resources\S*: (?!Forbidden)")
 _RATIO: Final = re.compile(r"ratio per \S+ is (\S+), but provided ratio is ([0-9.]+)$")
 _SPELLING: Final = "spelling of a pod-level sum"

@@ -19,7 +19,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.cluster.api_client import ApiClient
-from tests.cluster.binaries import Binaries, find
+from tests.cluster.binaries import DEFAULT, RELEASES, Binaries, find
 from tests.cluster.build import UNAVAILABLE, say
 from tests.cluster.case_generator import CaseGenerator, Setting
 from tests.cluster.cases import draw_before
@@ -107,23 +107,28 @@ def _kind(case: Case) -> str:
     return f"{case['operation']} {what}"
 
 
-def _draw_setting(random: Random, number: int) -> Setting:
+def _draw_setting(random: Random, number: int, version: str) -> Setting:
     """The first has only policies; others require covering quotas, or default a priority."""
     if number == 0:
-        return Setting([], "")
+        return Setting([], "", version)
     default = random.choice(["", "", *PRIORITIES])
-    return Setting(draw_limited(random) if random.random() < 0.8 else [], default)
+    return Setting(draw_limited(random) if random.random() < 0.8 else [], default, version)
 
 
 def run(
-    binaries: Binaries, seed: int, cases: int, *, report: Callable[[str], None] = lambda _: None
+    binaries: Binaries,
+    seed: int,
+    cases: int,
+    *,
+    version: str = DEFAULT,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Tally:
     """Evaluate that many cases; only the seed determines them. ``report`` gets the progress."""
     tally, began = Tally(seed), time.monotonic()
     share = min(_PER_SERVER, max(1, cases // 4))
     for number in range(-(-cases // share)):
         random = Random(f"{seed}/{number}")  # noqa: S311 - repeatable on purpose
-        setting = _draw_setting(random, number)
+        setting = _draw_setting(random, number, version)
         with _started(binaries, setting) as api:
             wanted = min(share, cases - tally.cases)
             _run_server(api, random, setting, wanted, tally)
@@ -179,7 +184,7 @@ def _evaluate_cases(
         case = generator.next_case()
         if case is None:
             break
-        case["limitedResources"] = setting.limited
+        case |= {"limitedResources": setting.limited, "kubernetesVersion": setting.version}
         metadata = case.get("posted", {}).get("metadata", {})
         if "name" in metadata and not case["dryRun"]:
             metadata["name"] += f"-{len(found)}"
@@ -210,13 +215,21 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--cases", type=int, default=50_000)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**9))
+    parser.add_argument("--versions", default=DEFAULT, help=f"of {' '.join(RELEASES)}")
     options = parser.parse_args(words)
-    binaries = find()
+    versions = options.versions.split()
+    if not versions or not set(versions) <= RELEASES.keys():
+        parser.error(f"--versions: give some of {' '.join(RELEASES)}")
+    return max([_run_version(each, options.seed, options.cases) for each in versions])
+
+
+def _run_version(version: str, seed: int, cases: int) -> int:
+    binaries = find(version)
     if binaries is None:
-        say("NO API SERVER HERE: set KUBEBUILDER_ASSETS, or run python -m tests.cluster.build")
+        say(f"NO API SERVER {version} HERE: run python -m tests.cluster.build {version}")
         return UNAVAILABLE
-    say(f"conformance: {options.cases} cases of seed {options.seed}")
-    tally = run(binaries, options.seed, options.cases, report=say)
+    say(f"conformance with {RELEASES[version]}: {cases} cases of seed {seed}")
+    tally = run(binaries, seed, cases, version=version, report=say)
     for line in tally.lines():
         say(line)
     return 1 if tally.differences else 0

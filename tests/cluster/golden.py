@@ -17,21 +17,33 @@ if TYPE_CHECKING:
     from tests.cluster.comparison import Verdict
 
 FOLDER: Final = Path(__file__).parent / "golden"
-_KEPT: Final = ("policies", "limitedResources", "request", "phase", "defaultPriority")
+_KEPT: Final = (
+    *("policies", "limitedResources", "request", "phase"),
+    *("defaultPriority", "kubernetesVersion"),
+)
 
 
 def keep(case: Case, observed: Observed, verdict: Verdict) -> Path:
     """Write one difference; the same case has the same name."""
-    shape = {key: case[key] for key in _KEPT if case.get(key)}
-    digest = hashlib.sha256(dumps(shape).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(dumps(_shape(case)).encode()).hexdigest()[:12]
+    return keep_as(f"{verdict.differences[0].mark}-{digest}", case, observed)
+
+
+def keep_as(name: str, case: Case, observed: Observed) -> Path:
+    """Write one case with its answer under a name."""
     expect = {"code": observed.code, "message": observed.message, "object": _stored(observed)}
     if observed.used is not None:
         expect["used"] = observed.used
     FOLDER.mkdir(exist_ok=True)
-    path = FOLDER / f"{verdict.differences[0].mark}-{digest}.json"
-    text = json.dumps(json.loads(dumps({**shape, "expect": expect})), indent=1, sort_keys=True)
+    path = FOLDER / f"{name}.json"
+    kept = json.loads(dumps({**_shape(case), "expect": expect}))
+    text = json.dumps(kept, indent=1, sort_keys=True)
     path.write_text(text + "\n", encoding="utf-8")
     return path
+
+
+def _shape(case: Case) -> dict[str, Any]:
+    return {key: case[key] for key in _KEPT if case.get(key)}
 
 
 def _stored(observed: Observed) -> dict[str, Any]:

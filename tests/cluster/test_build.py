@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.cluster import binaries, build
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 KUBERNETES = """module k8s.io/kubernetes
 
@@ -32,7 +32,9 @@ def place(folder: Path, *names: str) -> None:
 
 
 def test_each_staging_folder_becomes_its_published_module() -> None:
-    lines = build.module_text(KUBERNETES, ["k8s.io/kubernetes/cmd/kube-apiserver"]).split("\n")
+    lines = build.module_text(
+        KUBERNETES, ["k8s.io/kubernetes/cmd/kube-apiserver"], "v1.36.3"
+    ).split("\n")
     assert "go 1.26.0" in lines
     assert "require k8s.io/kubernetes v1.36.3" in lines
     assert "replace k8s.io/api => k8s.io/api v0.36.3" in lines
@@ -67,3 +69,37 @@ def test_assets_come_before_the_cache(tmp_path: Path, monkeypatch: pytest.Monkey
     assert found
     assert found.apiserver == tmp_path / "kube-apiserver"
     assert found.controller_manager is None or found.controller_manager.parent != tmp_path
+
+
+def test_each_version_has_a_folder_and_shares_what_does_not_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for version in binaries.RELEASES:
+        binaries.cache(version).mkdir(parents=True)
+    place(binaries.cache(), *binaries.BUILT)
+    assert binaries.missing("1.37") == ["kube-apiserver"]
+    assert binaries.find("1.37") is None
+    place(binaries.cache("1.37"), "kube-apiserver")
+    found = binaries.find("1.37")
+    assert found
+    assert found.apiserver == binaries.cache("1.37") / "kube-apiserver"
+    assert found.etcd == binaries.cache() / "etcd"
+
+
+def test_assets_of_nobody_knows_which_version_serve_the_default_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(tmp_path, *binaries.BUILT)
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert binaries.find()
+    assert binaries.find("1.37") is None
+
+
+def test_an_unknown_version_is_not_built(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        build.main(["1.2"])
+    assert ended.value.code == 2
+    assert "unknown version: 1.2" in capsys.readouterr().err

@@ -11,7 +11,7 @@ import json
 import signal
 import sys
 
-from tests.cluster.binaries import find
+from tests.cluster.binaries import DEFAULT, RELEASES, find
 from tests.cluster.build import UNAVAILABLE, say
 from tests.cluster.servers import Options, cluster
 
@@ -19,7 +19,7 @@ from tests.cluster.servers import Options, cluster
 def main(words: list[str] | None = None) -> int:
     """Run it; returns the exit code."""
     options = _read(words)
-    binaries = find()
+    binaries = find(options.version)
     if binaries is None:
         say("no binaries: set KUBEBUILDER_ASSETS, or run python -m tests.cluster.build")
         return UNAVAILABLE
@@ -50,6 +50,7 @@ def _read(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--controllers", default="", help="run kube-controller-manager with these, by comma"
     )
+    parser.add_argument("--version", choices=RELEASES, default=DEFAULT, help="of Kubernetes")
     return parser.parse_args(words)
 
 

@@ -130,8 +130,8 @@ class World:
         if not answer.is_allowed:
             return
         stored = answer.body
-        if stored["kind"] == "PersistentVolumeClaim":
-            stored["status"] = manifest.get("status", {})
+        if "status" in manifest:
+            stored["status"] = manifest["status"]
             answer = self.api.replace(stored, self.name, sub="status")
             if not answer.is_allowed:
                 return

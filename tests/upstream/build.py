@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.cluster import build as servers
-from tests.cluster.binaries import KUBERNETES, cache
+from tests.cluster.binaries import DEFAULT, RELEASES, cache
 
 PROGRAM: Final = "e2e.test"
 """Kubernetes' own name of the program of its tests."""
@@ -32,20 +32,21 @@ def find() -> Path | None:
 
 def build() -> None:
     """Build the program unless it exists; concurrent builds wait for each other."""
-    with servers.alone():
+    with servers.alone(DEFAULT):
         if found := find():
             servers.say(f"all there: {found}")
             return
         if not shutil.which("go"):
             raise servers.UnavailableError("there is no Go; from Debian: apt-get install golang-go")
         began = time.monotonic()
-        servers.say(f"building the tests of Kubernetes {KUBERNETES} into {cache()}")
+        servers.say(f"building the tests of Kubernetes {RELEASES[DEFAULT]} into {cache()}")
         draft = cache() / f".{PROGRAM}.{os.getpid()}"
         try:
             with tempfile.TemporaryDirectory(prefix="gatehouse-build-") as folder:
                 shutil.copy(SOURCE, folder)
-                servers.write_module(Path(folder), [])
-                words = ["test", "-c", "-ldflags", servers.link_flags(), "-o", str(draft), "."]
+                servers.write_module(Path(folder), [], RELEASES[DEFAULT])
+                flags = servers.link_flags(RELEASES[DEFAULT])
+                words = ["test", "-c", "-ldflags", flags, "-o", str(draft), "."]
                 servers.run_go(Path(folder), *words)
             draft.replace(cache() / PROGRAM)
         finally:

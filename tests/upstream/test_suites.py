@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.cluster.binaries import KUBERNETES, Binaries, find, missing
+from tests.cluster.binaries import DEFAULT, RELEASES, Binaries, find, missing
 from tests.processes import ROOT
 from tests.upstream import build, suite
 from tests.upstream.plane import control_plane
@@ -67,7 +67,7 @@ def programs() -> tuple[Binaries, Path]:
     if not (servers and tests and servers.controller_manager):
         lacking = [*missing(), *([] if tests else [build.PROGRAM])]
         pytest.skip(
-            f"KUBERNETES' OWN TESTS ARE NOT RUN: there is no {', '.join(lacking)} of {KUBERNETES}; "
+            f"KUBERNETES' OWN TESTS ARE NOT RUN: there is no {', '.join(lacking)} of {RELEASES[DEFAULT]}; "
             "make test-e2e builds them where there is Go"
         )
     return servers, tests
