@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('policies', '0006_followers'),
+        ('policies', '0007_kubernetes_version'),
     ]
 
     operations = [

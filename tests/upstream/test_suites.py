@@ -67,8 +67,8 @@ def programs() -> tuple[Binaries, Path]:
     if not (servers and tests and servers.controller_manager):
         lacking = [*missing(), *([] if tests else [build.PROGRAM])]
         pytest.skip(
-            f"KUBERNETES' OWN TESTS ARE NOT RUN: there is no {', '.join(lacking)} of {RELEASES[DEFAULT]}; "
-            "make test-e2e builds them where there is Go"
+            f"KUBERNETES' OWN TESTS ARE NOT RUN: there is no {', '.join(lacking)} of "
+            f"{RELEASES[DEFAULT]}; make test-e2e builds them where there is Go"
         )
     return servers, tests
 
