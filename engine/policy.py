@@ -125,6 +125,7 @@ class LimitRange(Remembering):
     namespace: str = ""
     items: tuple[LimitRangeItem, ...] = ()
     enforcement: Enforcement = Enforcement.ENFORCE
+    in_api_server: InAPIServer = InAPIServer.OFF
     revision: int = 0
 
     @property
@@ -172,6 +173,7 @@ class MetadataPolicy(Remembering):
     ratchet: bool = False
     strict: bool = False
     enforcement: Enforcement = Enforcement.ENFORCE
+    in_api_server: InAPIServer = InAPIServer.OFF
     revision: int = 0
 
     @property

@@ -12,7 +12,12 @@ from engine.errors import DecodeError
 from engine.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from engine.limit_range import decode_limit_range
 from engine.metadata_policy import decode_metadata_policy
-from engine.policy import PolicySet, decode_enforcement
+from engine.policy import (
+    PolicySet,
+    ResourceQuota,
+    decode_enforcement,
+    decode_in_api_server,
+)
 from engine.resource_quota import (
     decode_limited_resources,
     decode_resource_quota,
@@ -21,7 +26,7 @@ from engine.resource_quota import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from engine.policy import LimitRange, MetadataPolicy, ResourceQuota
+    from engine.policy import LimitRange, MetadataPolicy
 
     Policy = LimitRange | MetadataPolicy | ResourceQuota
 
@@ -113,9 +118,18 @@ def decode_policy(manifest: object, path: str) -> Policy | None:
     try:
         policy = decoder(manifest)
         annotations = (manifest.get("metadata") or {}).get("annotations")
-        return dataclasses.replace(policy, enforcement=decode_enforcement(annotations))
+        return with_modes(policy, annotations)
     except DecodeError as error:
         raise DecodeError(f"{path}.{error.field}", error.detail) from None
+
+
+def with_modes(policy: Policy, annotations: object) -> Policy:
+    """Set what the annotations of a manifest say of enforcement; raises ``DecodeError``."""
+    enforcement = decode_enforcement(annotations)
+    if isinstance(policy, ResourceQuota):
+        return dataclasses.replace(policy, enforcement=enforcement)
+    in_api_server = decode_in_api_server(annotations)
+    return dataclasses.replace(policy, enforcement=enforcement, in_api_server=in_api_server)
 
 
 def only_namespace(manifests: Iterable[Any]) -> str:

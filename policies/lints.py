@@ -10,6 +10,7 @@ from enum import StrEnum
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from engine.compiled import compile_limit_range, compile_metadata_policy
 from engine.selector import LabelSelector, SelectorError, matches_value
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class LintCode(StrEnum):
     RULE_ALWAYS_FIRES = "RuleAlwaysFires"
     REFUSES_EVERYTHING = "RefusesEverything"
     RULES_SET_ONE_KEY = "RulesSetOneKey"
+    NOT_IN_API_SERVER = "NotInAPIServer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +76,24 @@ def lint_namespace(
         *_hard_below_used(policy_set.resource_quotas),
         *_rules_that_never_or_always_fire(policy_set.metadata_policies),
         *_rules_that_set_one_key(policy_set.metadata_policies),
+        *_parts_not_in_api_server(policy_set),
     ]
     return tuple(sorted(lints, key=lambda lint: (lint.policy.kind, lint.policy.name, lint.code)))
+
+
+def _parts_not_in_api_server(policy_set: PolicySet) -> Iterator[Lint]:
+    """The parts of policies that only the portal enforces, though the API server is to."""
+    ranges, rules = policy_set.limit_ranges, policy_set.metadata_policies
+    compiled = [(each.ref, compile_limit_range(each, each.in_api_server)) for each in ranges]
+    compiled += [
+        (each.ref, compile_metadata_policy(each, each.in_api_server, beside=rules))
+        for each in rules
+    ]
+    for policy, result in compiled:
+        for field, why in result.not_expressible:
+            message = f"the API server does not enforce this: {why}"
+            code = LintCode.NOT_IN_API_SERVER
+            yield Lint(code=code, policy=policy, field=field, message=message)
 
 
 def _range_items(ranges: tuple[LimitRange, ...]) -> list[tuple[LimitRange, LimitRangeItem]]:

@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, TypeVar
 from engine.kubernetes_version import KubernetesVersion, stored_version
 from engine.limit_range import decode_limit_range
 from engine.metadata_policy import decode_metadata_policy
-from engine.policy import Authority, Enforcement, LimitedResource, PolicySet, ResourceQuota
+from engine.policy import (
+    Authority,
+    Enforcement,
+    InAPIServer,
+    LimitedResource,
+    PolicySet,
+    ResourceQuota,
+)
 from engine.policy import LimitRange as EngineLimitRange
 from engine.policy import MetadataPolicy as EngineMetadataPolicy
 from engine.resource_quota import decode_resource_quota
 from engine.selector import ScopeSelectorRequirement
-from policies.models import Cluster, PolicyObject
+from policies.models import Cluster, CompilablePolicy, PolicyObject
 from policies.models import LimitedResource as StoredLimitedResource
 from policies.models import LimitRange as StoredLimitRange
 from policies.models import MetadataPolicy as StoredMetadataPolicy
@@ -121,7 +128,10 @@ def _by_namespace(
 
 def _with_revision(policy: P, stored: PolicyObject) -> P:
     enforcement = Enforcement(stored.enforcement)
-    return replace(policy, revision=stored.revision, enforcement=enforcement)
+    found = replace(policy, revision=stored.revision, enforcement=enforcement)
+    if isinstance(stored, CompilablePolicy) and not isinstance(found, ResourceQuota):
+        found = replace(found, in_api_server=InAPIServer(stored.in_api_server))
+    return found
 
 
 def limited_resources_of(clusters: Collection[int]) -> dict[int, tuple[LimitedResource, ...]]:

@@ -90,8 +90,8 @@ def write_compiled(
 def compiled_policies(cluster: Cluster) -> Iterator[tuple[CompilablePolicy, CompiledPolicy]]:
     """Compile every policy of a cluster that the API server is to enforce, too."""
     for limit_range in _asked_for(LimitRange, cluster):
-        mode = InAPIServer(limit_range.in_api_server)
-        yield limit_range, compile_limit_range(_decoded(limit_range), mode)
+        decoded = _decoded(limit_range)
+        yield limit_range, compile_limit_range(decoded, decoded.in_api_server)
     asked = _asked_for(MetadataPolicy, cluster)
     beside: dict[int, list[MetadataPolicy]] = defaultdict(list)
     namespaces = {policy.namespace_id for policy in asked}
@@ -99,8 +99,8 @@ def compiled_policies(cluster: Cluster) -> Iterator[tuple[CompilablePolicy, Comp
         beside[each.namespace_id].append(each)
     for policy in asked:
         others = [_decoded(each) for each in beside[policy.namespace_id] if each.pk != policy.pk]
-        mode = InAPIServer(policy.in_api_server)
-        yield policy, compile_metadata_policy(_decoded(policy), mode, beside=others)
+        decoded = _decoded(policy)
+        yield policy, compile_metadata_policy(decoded, decoded.in_api_server, beside=others)
 
 
 def _stored(model: Any, cluster: Cluster) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from engine.policy import (
+    InAPIServer,
     LimitedResource,
     LimitRange,
     LimitRangeItem,
@@ -164,3 +166,14 @@ def test_two_rules_that_set_one_key(one: dict[str, Any], other: dict[str, Any], 
     rules = (a_rule(one, updated_labels={"k": "x"}), a_rule(other, updated_labels={"k": "y"}))
     found = codes(metadata_policies=(MetadataPolicy(name="p", rules=rules),))
     assert found == [LintCode.RULES_SET_ONE_KEY] * count
+
+
+def test_parts_that_the_api_server_does_not_enforce() -> None:
+    limit_range = a_range("a", max=amounts(cpu="2"), default=amounts(cpu="1"))
+    assert codes(limit_ranges=(limit_range,)) == []
+    asked = replace(limit_range, in_api_server=InAPIServer.ENFORCE)
+    [lint] = lint_namespace(PolicySet(limit_ranges=(asked,)))
+    assert (lint.code, lint.field) == (LintCode.NOT_IN_API_SERVER, "spec.limits[0].default")
+    rule = a_rule({"matchLabels": {"a": "b"}}, updated_labels={"c": "d"})
+    policy = MetadataPolicy(name="m", rules=(rule,), in_api_server=InAPIServer.AUDIT)
+    assert codes(metadata_policies=(policy,)) == [LintCode.NOT_IN_API_SERVER]
