@@ -138,11 +138,23 @@ class FollowedCluster:
             return
         else:
             noted = PolicyChange(change.object, is_gone=change.type == "DELETED")
+            if kind == "ResourceQuota" and self._is_status_alone(noted):
+                return
             self._inbox.pending.put_policy(ObjectKey.of(change.object), noted)
-            if kind == "ResourceQuota":
-                self._quotas.pop(_place_of(change.object), None)
-                self._quotas |= {} if noted.is_gone else {_place_of(change.object): change.object}
         self._inbox.wake()
+
+    def _is_status_alone(self, change: PolicyChange) -> bool:
+        """Keep a quota as it is now; whether nothing but its status has changed.
+
+        Each create that a quota counts changes its status, which is no policy.
+        """
+        place = _place_of(change.item)
+        before = self._quotas.pop(place, None)
+        if change.is_gone:
+            return False
+        self._quotas[place] = change.item
+        self._statuses.note({place[0]})
+        return before is not None and _without_status(before) == _without_status(change.item)
 
     async def _store_changes(self) -> None:
         while True:
@@ -260,6 +272,13 @@ class FollowedCluster:
                     present,
                     started=started,
                 )
+
+
+def _without_status(item: Item) -> Item:
+    kept = {name: value for name, value in item.items() if name != "status"}
+    dropped = ("resourceVersion", "managedFields")
+    metadata = {name: value for name, value in item["metadata"].items() if name not in dropped}
+    return {**kept, "metadata": metadata}
 
 
 def _credentials_of(cluster: Cluster) -> Credentials:

@@ -7,6 +7,7 @@ transaction. Renewals skip rows that a guard has locked: the guard renews its ow
 from __future__ import annotations
 
 import datetime as dt
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 LASTS: Final = dt.timedelta(seconds=7)
 """How long a lease lasts without a renewal; with one tick more, another process takes over."""
+LONG: Final = 1.0
+"""Seconds after which a transaction renews the lease that it has locked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +46,16 @@ class FollowLease:
         Runs of workers and the follower write by turns: yields the cluster's SyncState, locked.
         Raises LostLeaseError before anything is written.
         """
+        begun = time.monotonic()
         with transaction.atomic():
-            SyncState.objects.get_or_create(cluster_id=self.cluster_id)
             # The timetable first, as pauses and runs do: any other order could deadlock with them.
             state = SyncState.objects.select_for_update().get(cluster_id=self.cluster_id)
             rows = ClusterFollower.objects.filter(cluster_id=self.cluster_id)
             self._require(rows.select_for_update().first())
             yield state
-            rows.update(lease_until=read_clock() + LASTS)
+            # Renewals skip the locked row: a long transaction has to do it itself.
+            if time.monotonic() - begun > LONG:
+                rows.update(lease_until=read_clock() + LASTS)
 
     def check(self) -> None:
         """Raise LostLeaseError unless the lease is ours at this moment."""
@@ -62,9 +67,9 @@ class FollowLease:
             pass
 
     def _require(self, row: ClusterFollower | None) -> None:
-        if row is None or row.epoch != self.epoch:
+        if row is None or row.epoch != self.epoch or row.lease_until is None:
             raise LostLeaseError(f"another process follows the cluster since epoch {self.epoch}")
-        if row.lease_until is None or row.lease_until <= read_clock():
+        if row.lease_until <= read_clock():
             raise LostLeaseError(f"the lease of epoch {self.epoch} ran out")
 
 
@@ -72,6 +77,8 @@ def claim(holder: str) -> list[FollowLease]:
     """Take all clusters that nobody follows; returns their leases."""
     unclaimed = to_follow().filter(cluster__follower=None).values_list("cluster_id", flat=True)
     new_rows = [ClusterFollower(cluster_id=cluster_id) for cluster_id in unclaimed]
+    new_states = [SyncState(cluster_id=row.cluster_id) for row in new_rows]
+    SyncState.objects.bulk_create(new_states, ignore_conflicts=True)
     ClusterFollower.objects.bulk_create(new_rows, ignore_conflicts=True)
     now = read_clock()
     is_free = Q(lease_until=None) | Q(lease_until__lte=now)
