@@ -177,7 +177,10 @@ class Book:
         else:
             quota.move(held, wanted)
         was_confirmed = charge.state == CONFIRMED
-        charge.changed |= not was_confirmed or wanted != charge.amounts
+        # Growth into amounts that the object holds already is written, too: its new time says that
+        # an update is under way, so that the amounts do not shrink meanwhile.
+        is_growth = any(amount.nano for amount in decided.delta.values())
+        charge.changed |= not was_confirmed or is_growth or wanted != charge.amounts
         charge.hold(wanted, amounts_text)
         charge.name = name[:LONGEST_NAME]
         # A confirmed charge stays confirmed: the object exists, whatever becomes of this update.

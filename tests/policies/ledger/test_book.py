@@ -99,14 +99,26 @@ def test_nothing_asked_and_nothing_changed_need_no_statement(quota: QuotaUsage) 
     assert len(found) == 0
 
 
-def test_a_confirmed_object_that_comes_again_writes_nothing(quota: QuotaUsage) -> None:
+def test_a_confirmed_object_that_does_not_grow_writes_nothing(quota: QuotaUsage) -> None:
     charge(quota)
     confirm("prod", resource="pods", uid="u1")
     book = open_book(quota)
-    book.charge(quota.pk, key_of(quota), name="p", decided=decided())
+    book.charge(quota.pk, key_of(quota), name="p", decided=decided(delta="0"))
     with CaptureQueriesContext(connection) as found:
         book.write()
     assert len(found) == 0
+
+
+def test_growth_into_amounts_that_are_held_shows_an_update_under_way(quota: QuotaUsage) -> None:
+    charge(quota, delta="2", whole="2")
+    confirm("prod", resource="pods", uid="u1")
+    long_ago = read_clock().replace(year=2020)
+    Charge.objects.update(updated=long_ago)
+    # The object has shrunk to 1, which nobody has seen yet, and is to grow again.
+    charge(quota, delta="1", whole="2")
+    stored = Charge.objects.get()
+    assert (stored.amounts, stored.state, used()) == ({"pods": "2"}, "confirmed", {"pods": "2"})
+    assert stored.updated > long_ago
 
 
 def test_a_second_write_writes_only_what_came_since(quota: QuotaUsage) -> None:
