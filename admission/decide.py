@@ -233,8 +233,14 @@ class _PendingReview(writer.PendingDecision):
         for charge in decision.charges:
             quota = charge.quota.name
             used = decision.used.get(quota)
-            quota_id = self.quotas[quota].id
-            book.charge(quota_id, object_key, name=request.display_name, decided=charge, total=used)
+            book.charge(
+                self.quotas[quota].id,
+                object_key,
+                name=request.display_name,
+                decided=charge,
+                total=used,
+                decision=self.id,
+            )
         return decision
 
 

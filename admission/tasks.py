@@ -46,14 +46,17 @@ def export_record() -> None:
 
 @shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
 def apply_retention() -> None:
-    """Remove rows whose retention period is over."""
-    problem = ""
-    for removal in retention.apply(today=retention.today(), until=time.monotonic() + LONGEST):
+    """Remove rows whose retention period is over, and entries of the ledger's journal."""
+    problem, until = "", time.monotonic() + LONGEST
+    for removal in retention.apply(today=retention.today(), until=until):
         if removal.problem:
             problem = f"{removal.day} stays on record: {removal.problem}"
             log.error(problem)
         else:
             log.info("%s: %s %s rows removed", removal.day, removal.going, removal.verdicts)
+    removed = retention.remove_ledger_entries(today=retention.today(), until=until)
+    if removed:
+        log.info("%s entries of the ledger's journal removed", removed)
     note_work(BackgroundWork.Name.RETENTION, problem)
 
 

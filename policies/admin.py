@@ -292,7 +292,7 @@ class ChargeAdmin(_MayAct, _ReadOnly):
         # By object, not by row: an object is charged to all its quotas, or to none.
         released_objects = {(row.cluster.name, row.resource, row.object_uid) for row in queryset}
         released_count = sum(
-            release(cluster, resource=resource, uid=uid)
+            release(cluster, resource=resource, uid=uid, user=request.user.get_username())
             for cluster, resource, uid in sorted(released_objects)
         )
         messages.success(request, f"{counted(released_count, 'charges')} released.")

@@ -123,6 +123,7 @@ JUDGING = ("engine", "admission.wire.review")
 RECORDS = (
     "admission.migrations.0002_append_only",
     "policies.migrations.0002_append_only",
+    "policies.migrations.0010_ledger_entries",
 )
 
 

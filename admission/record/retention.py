@@ -1,9 +1,10 @@
-"""Removal of due days: legal holds stay, export first, partition exchanged, rows deleted.
+"""Removal of due days: legal holds stay, export first, partition exchanged, rows deleted; journal.
 
 Rows go only if an intact export contains them; rows under a legal hold stay. On PostgreSQL a day's
 partition is dropped, or exchanged for one with the rows that stay, so that no row is deleted and
 the triggers stay in force. On SQLite rows are deleted in batches, and the trigger that forbids it
-is dropped within the transaction of each batch.
+is dropped within the transaction of each batch. Entries of the ledger's journal go with the
+decisions that they belong to: as the allowed ones, without an export.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from django.db.models import Q
 
 from admission.models import AuditHold, RetentionRun, Verdict, partitions
 from admission.record import export as record_export
+from policies.ledger import entries
 
 if TYPE_CHECKING:
     from datetime import date
@@ -89,6 +91,30 @@ def apply(*, today: date, until: float = float("inf")) -> list[Removal]:
             break
         removals.append(remove(day, verdicts, until=until))
     return removals
+
+
+def remove_ledger_entries(*, today: date, until: float = float("inf")) -> int:
+    """Remove entries of the ledger's journal that are not held, as old as allowed decisions are.
+
+    Returns how many.
+    """
+    days = settings.GATEHOUSE_RETENTION_ALLOWED_DAYS
+    if not days:
+        return 0
+    kept_from, _ = partitions.bounds(today - timedelta(days=days))
+    return entries.forget(kept_from, held=_held_entries(), until=until)
+
+
+def _held_entries() -> Q | None:
+    held: Q | None = None
+    for hold in AuditHold.objects.in_force():
+        covered = Q(cluster__name=hold.cluster, created__gte=partitions.bounds(hold.first_day)[0])
+        if hold.namespace:
+            covered &= Q(namespace=hold.namespace)
+        if hold.last_day is not None:
+            covered &= Q(created__lt=partitions.bounds(hold.last_day)[1])
+        held = covered if held is None else held | covered
+    return held
 
 
 def _is_past(day: date, days: int, *, today: date) -> bool:

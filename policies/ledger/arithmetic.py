@@ -1,4 +1,4 @@
-"""Pure arithmetic of one charge: used, held, wanted, grown, surplus amounts; LedgerEntry."""
+"""Pure arithmetic of one charge: used, held, wanted, grown, surplus amounts; FirstCharge."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _stored_amount(amount: Quantity) -> Quantity:
     return amount if is_whole or amount.format == DECIMAL_SI else amount.stored()
 
 
-class LedgerEntry(NamedTuple):
+class FirstCharge(NamedTuple):
     """A new charge: amounts as stored, their text, and what the object used before.
 
     ``is_all_new``: the quota grows by exactly these amounts.
@@ -119,11 +119,11 @@ class LedgerEntry(NamedTuple):
 
 
 @once
-def entry_of(decided: DecidedCharge) -> LedgerEntry:
+def entry_of(decided: DecidedCharge) -> FirstCharge:
     """The entry of an allowed request's cost; shared between requests, so never change it."""
     amounts = as_stored(decided.amounts)
     is_all_new = _exact_amounts(amounts) == _exact_amounts(decided.delta)
-    return LedgerEntry(amounts, text_of(amounts), used_before(decided), is_all_new)
+    return FirstCharge(amounts, text_of(amounts), used_before(decided), is_all_new)
 
 
 def _exact_amounts(amounts: ResourceList) -> set[tuple[str, int, str]]:

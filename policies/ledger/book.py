@@ -30,12 +30,19 @@ OPENING_RESOURCE: Final = "resourcequotas/status"
 OPENING_UID: Final = "opening-balance"
 OPENING_NAME: Final = "opening balance"
 LONGEST_NAME: Final = 253
+NOTHING: Final = "{}"
+_ADMISSION: Final = "admission"
 
 
 def statements() -> Statements:
     """The statements for this database."""
     statements_module = postgresql if is_postgresql() else sqlite
     return cast("Statements", statements_module)
+
+
+def stored_uid(uid: UUID) -> str:
+    """A uid as this database writes it."""
+    return str(uid) if is_postgresql() else uid.hex
 
 
 def require_transaction() -> None:
@@ -72,7 +79,17 @@ class Quota:
 class _Charge:
     """The charge of one object to one quota."""
 
-    __slots__ = ("amounts", "changed", "key", "name", "quota", "state", "text")
+    __slots__ = (
+        "amounts",
+        "before",
+        "changed",
+        "key",
+        "name",
+        "quota",
+        "reference",
+        "state",
+        "text",
+    )
 
     def __init__(self, quota: Quota, key: Key, charge_row: FoundCharge | None = None) -> None:
         self.quota, self.key = quota, key
@@ -80,6 +97,9 @@ class _Charge:
         self.amounts: ResourceList = parse(orjson.loads(charge_row.amounts)) if charge_row else {}
         self.text: str | None = None  # the amounts as JSON, where it is known
         self.state = charge_row.state if charge_row else RESERVED
+        is_held = charge_row is not None and charge_row.state != RELEASED
+        self.before = charge_row.amounts if charge_row and is_held else NOTHING  # when last written
+        self.reference = ""  # the decision that charged it last
         self.changed = False
 
     @property
@@ -90,8 +110,15 @@ class _Charge:
     def row(self) -> NewCharge:
         cluster_id, resource, uid = self.key
         quota_place = (cluster_id, self.quota.uid, self.quota.namespace)
-        amounts_text = self.text or text_of(self.amounts)
-        return NewCharge(*quota_place, resource, uid, self.name, amounts_text, self.state)
+        amounts_text = self.text = self.text or text_of(self.amounts)
+        stored_columns = (resource, uid, self.name, amounts_text, self.state)
+        action = "opening" if resource == OPENING_RESOURCE else "charge"
+        entry_columns = (self.before, action, _ADMISSION, self.reference)
+        return NewCharge(*quota_place, *stored_columns, *entry_columns)
+
+    def note_written(self) -> None:
+        """Begin anew: the next row is a change of this one."""
+        self.before, self.changed = self.text or text_of(self.amounts), False
 
     def hold(self, amounts: ResourceList, amounts_text: str | None = None) -> None:
         """Replace the amounts."""
@@ -146,7 +173,7 @@ class Book:
             return quota.used
         return without_surplus(quota.used, charge.held, before)
 
-    def charge(
+    def charge(  # noqa: PLR0913 - most by name
         self,
         quota_id: int,
         key: Key,
@@ -154,12 +181,14 @@ class Book:
         name: str,
         decided: DecidedCharge,
         total: ResourceList | None = None,
+        decision: str = "",
     ) -> None:
         """Charge what an allowed request costs. Raises KeyError without the quota.
 
         Amounts of an object only grow here: an admitted update may still fail, so they shrink when
         the object is seen smaller, or gone. A repeated charge changes only the time of the
-        reservation. ``total`` is the quota's usage afterwards, where the decision has added it up.
+        reservation. ``total`` is the quota's usage afterwards, where the decision has added it up;
+        ``decision`` is its id, for the journal: one entry for all changes of a charge in one write.
         """
         quota = self._quotas[quota_id]
         if quota.cluster_id != key[0]:
@@ -168,7 +197,7 @@ class Book:
         if charge is None:
             charge = self._charges[quota_id, key] = _Charge(quota, key)
             wanted, amounts_text, before, is_all_new = entry_of(decided)
-            held = self._take_from_opening_balance(quota, before)
+            held = self._take_from_opening_balance(quota, before, decision)
         else:
             held, wanted, is_all_new = charge.held, grown(charge.held, decided), False
         # The decision's sum is right only if no other name counts and nothing was moved.
@@ -182,14 +211,16 @@ class Book:
         is_growth = any(amount.nano for amount in decided.delta.values())
         charge.changed |= not was_confirmed or is_growth or wanted != charge.amounts
         charge.hold(wanted, amounts_text)
-        charge.name = name[:LONGEST_NAME]
+        charge.name, charge.reference = name[:LONGEST_NAME], decision
         # A confirmed charge stays confirmed: the object exists, whatever becomes of this update.
         if not was_confirmed:
             charge.state = RESERVED
             self._added_reserved[quota.cluster_id, quota.namespace] += key not in self._reserved
         self._note(key, charge.state)
 
-    def _take_from_opening_balance(self, quota: Quota, before: ResourceList) -> ResourceList:
+    def _take_from_opening_balance(
+        self, quota: Quota, before: ResourceList, decision: str
+    ) -> ResourceList:
         """Move an object's usage before its first charge out of the opening balance.
 
         Returns what was moved. Without a balance the object's whole usage is newly counted.
@@ -209,7 +240,7 @@ class Book:
         balance = opening.amounts
         taken = {name: min(balance.get(name, ZERO), amount) for name, amount in before.items()}
         opening.hold(as_stored(subtract(balance, mask(taken, balance))))
-        opening.changed = True
+        opening.changed, opening.reference = True, decision
         return taken
 
     def over_cap(
@@ -242,7 +273,7 @@ class Book:
         for quota in changed_quotas:
             quota.changed = False
         for charge in changed_charges:
-            charge.changed = False
+            charge.note_written()
         # From now on the database counts these.
         self._unconfirmed.clear()
         self._added_reserved.clear()

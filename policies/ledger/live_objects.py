@@ -9,38 +9,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from django.db import transaction
-from django.db.models.functions import Now
 
 from engine.quantity import ZERO
-from engine.resource_list import add, parse, remove_zeros, stored, to_json
+from engine.resource_list import add, parse, remove_zeros, stored
 from policies.ledger.arithmetic import corrected, same_amounts
-from policies.ledger.book import (
-    CONFIRMED,
-    LONGEST_NAME,
-    OPENING_NAME,
-    OPENING_RESOURCE,
-    OPENING_UID,
-    Quota,
-    lock_namespace,
-    statements,
-)
+from policies.ledger.book import CONFIRMED, OPENING_RESOURCE, OPENING_UID, RELEASED
+from policies.ledger.namespace_ledger import in_namespace
 from policies.ledger.recount import OPEN_STATES
 from policies.ledger.release import LIST_MARGIN
-from policies.ledger.rows import NewCharge, text_of
-from policies.models import Charge
+from policies.ledger.rows import Cause
+from policies.models import Charge, LedgerEntry
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterable, Mapping
     from uuid import UUID
 
     from engine.resource_list import ResourceList
-
-RELEASED: Final = Charge.State.RELEASED
+    from policies.ledger.namespace_ledger import Guard, NamespaceLedger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +95,7 @@ def apply_list(
     seen: CompleteList,
     *,
     believe: bool,
-    guard: Callable[[], AbstractContextManager[object]] = transaction.atomic,
+    guard: Guard = transaction.atomic,
 ) -> LedgerChanges:
     """Bring the ledger in line with a list; one short transaction for each changed namespace.
 
@@ -116,8 +105,15 @@ def apply_list(
     met = count_vanished(seen)
     # One transaction each: admissions to other namespaces do not wait.
     for namespace in sorted(_with_news(seen, believe=believe)):
-        with guard():
-            _NamespaceComparison(seen, namespace, believe=believe).hold(met)
+        found = in_namespace(
+            (seen.cluster_id, namespace),
+            lambda ledger: _NamespaceComparison(seen, ledger, believe=believe).hold(),
+            cause=Cause(LedgerEntry.Cause.LIST),
+            guard=guard,
+        )
+        met.added += found.added
+        met.corrected += found.corrected
+        met.released += found.released
     return met
 
 
@@ -212,76 +208,58 @@ def _with_news(seen: CompleteList, *, believe: bool) -> set[str]:
 class _NamespaceComparison:
     """The comparison of one namespace, its quotas locked."""
 
-    def __init__(self, seen: CompleteList, namespace: str, *, believe: bool) -> None:
-        self.seen, self.namespace, self.believe = seen, namespace, believe
-        self.quotas = lock_namespace(seen.cluster_id, namespace)
+    def __init__(self, seen: CompleteList, ledger: NamespaceLedger, *, believe: bool) -> None:
+        self.seen, self.ledger, self.believe = seen, ledger, believe
         self.confirmed: dict[UUID, ResourceList] = defaultdict(dict)
         self.charged_pairs: set[tuple[UUID, str]] = set()
+        self.met = LedgerChanges()
 
-    def hold(self, met: LedgerChanges) -> None:
-        """Correct, release and add charges, then write the quotas' used amounts."""
+    def hold(self) -> LedgerChanges:
+        """Correct, release and add charges, then set the opening balances."""
         # Read again under the lock: the charges may have changed since the search without it.
-        for charge in list(_open_charges(self.seen, namespace=self.namespace)):
+        for charge in list(_open_charges(self.seen, namespace=self.ledger.namespace)):
             self.charged_pairs.add((charge.quota_uid, charge.object_uid))
-            quota = self.quotas.get(charge.quota_uid)
-            if quota is not None:
-                self._correct(charge, quota, met)
-        added_charges = list(self._added())
-        met.added += len(added_charges)
-        added_charges += self._openings()
-        changed_usage = [quota.row() for quota in self.quotas.values() if quota.changed]
-        if changed_usage or added_charges:
-            statements().write(changed_usage, added_charges)
+            if charge.quota_uid in self.ledger.quotas:
+                self._correct(charge)
+        self._add()
+        self._set_openings()
+        return self.met
 
-    def _correct(self, charge: Charge, quota: Quota, met: LedgerChanges) -> None:
-        held = parse(charge.amounts)
+    def _correct(self, charge: Charge) -> None:
         wanted = _wanted_amounts(charge, self.seen)
         if _is_news(charge, self.seen, believe=self.believe):
-            quota.move(held, wanted or {})
             if wanted is None:
-                met.released += self._update(charge, state=RELEASED)
+                self.met.released += self.ledger.release([charge])
                 return
             # An empty charge has nothing to confirm or to release later.
             state = charge.state if remove_zeros(wanted) else RELEASED
-            met.corrected += self._update(charge, state=state, amounts=to_json(wanted))
+            self.met.corrected += self.ledger.resize(charge, wanted, state=state)
         if _is_there(charge, self.seen):
-            self._count(charge.quota_uid, held if wanted is None else wanted)
+            self._count(charge.quota_uid, parse(charge.amounts) if wanted is None else wanted)
 
     def _count(self, quota_uid: UUID, amounts: ResourceList) -> None:
         self.confirmed[quota_uid] = add(self.confirmed[quota_uid], amounts)
 
-    def _update(self, charge: Charge, **changed_columns: object) -> int:
-        same_charge = Charge.objects.filter(cluster_id=charge.cluster_id, pk=charge.pk)
-        return same_charge.update(**changed_columns, updated=Now())
-
-    def _added(self) -> Iterator[NewCharge]:
+    def _add(self) -> None:
         """Charge objects without a charge: older than the portal, or admitted without it.
 
         An object whose charge was released by mistake is charged again in the same way.
         """
         for uid, live in self.seen.objects.items():
-            counted = live.counted if live.namespace == self.namespace else None
+            counted = live.counted if live.namespace == self.ledger.namespace else None
             for quota_uid, amounts in (counted or {}).items():
-                quota = self.quotas.get(quota_uid)
-                if quota is not None and (quota_uid, uid) not in self.charged_pairs:
-                    quota.move({}, amounts)
+                is_charged = (quota_uid, uid) in self.charged_pairs
+                if quota_uid in self.ledger.quotas and not is_charged:
+                    self.ledger.add(quota_uid, self.seen.resource, uid, live.name, amounts)
                     self._count(quota_uid, amounts)
-                    yield self._row(quota, self.seen.resource, uid, live.name, amounts)
+                    self.met.added += 1
 
-    def _openings(self) -> Iterator[NewCharge]:
+    def _set_openings(self) -> None:
         """Set the opening balances to the usage that no object explains."""
-        opening_charges = _openings(self.seen, namespace=self.namespace)
-        for quota_uid, quota in self.quotas.items():
+        opening_charges = _openings(self.seen, namespace=self.ledger.namespace)
+        for quota_uid in self.ledger.quotas:
             opening_charge = opening_charges.get(quota_uid)
             held = parse(opening_charge.amounts) if opening_charge else {}
             wanted = _opening_wanted(self.seen, quota_uid, held, self.confirmed[quota_uid])
             if not same_amounts(wanted, held):
-                quota.move(held, wanted)
-                yield self._row(quota, OPENING_RESOURCE, OPENING_UID, OPENING_NAME, wanted)
-
-    def _row(
-        self, quota: Quota, resource: str, uid: str, name: str, amounts: ResourceList
-    ) -> NewCharge:
-        quota_place = (self.seen.cluster_id, quota.uid, self.namespace)
-        counted_text = text_of(stored(amounts))
-        return NewCharge(*quota_place, resource, uid, name[:LONGEST_NAME], counted_text, CONFIRMED)
+                self.ledger.set_opening(quota_uid, held, wanted)

@@ -12,10 +12,21 @@ from typing import TYPE_CHECKING, TypeVar
 from django.db import transaction
 from django.db.models.functions import Now
 
-from engine.resource_list import parse, stored
-from policies.ledger.book import CONFIRMED, LONGEST_NAME, lock_namespace, statements
-from policies.ledger.rows import NewCharge, text_of
-from policies.models import Charge, QuotaUsage
+from engine.resource_list import parse, stored, to_json
+from policies.ledger.book import (
+    CONFIRMED,
+    LONGEST_NAME,
+    NOTHING,
+    OPENING_NAME,
+    OPENING_RESOURCE,
+    OPENING_UID,
+    RELEASED,
+    lock_namespace,
+    statements,
+    stored_uid,
+)
+from policies.ledger.rows import Cause, NewCharge, NewEntry, json_text, text_of
+from policies.models import Charge, LedgerEntry, QuotaUsage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -30,6 +41,7 @@ if TYPE_CHECKING:
     Guard = Callable[[], AbstractContextManager[object]]
 
 Result = TypeVar("Result")
+Action = LedgerEntry.Action
 
 
 class _QuotaCameBackError(Exception):
@@ -37,13 +49,14 @@ class _QuotaCameBackError(Exception):
 
 
 class NamespaceLedger:
-    """The charges of one namespace, its quotas locked."""
+    """The charges of one namespace, its quotas locked; every change is also in the journal."""
 
-    def __init__(self, cluster_id: int, namespace: str) -> None:
-        self.cluster_id, self.namespace = cluster_id, namespace
+    def __init__(self, cluster_id: int, namespace: str, cause: Cause) -> None:
+        self.cluster_id, self.namespace, self.cause = cluster_id, namespace, cause
         self.quotas: Mapping[UUID, Quota] = lock_namespace(cluster_id, namespace)
         self._gone: set[UUID] = set()
         self._added: list[NewCharge] = []
+        self._entries: list[NewEntry] = []
 
     def read(self, charges: QuerySet[Charge]) -> list[Charge]:
         """Read the namespace's charges; those without a locked quota are locked themselves."""
@@ -58,60 +71,106 @@ class NamespaceLedger:
         locked = charges.filter(pk__in=[charge.pk for charge in unguarded]).order_by("id")
         return [*guarded, *locked.select_for_update(no_key=True)]
 
-    def move(self, charge: Charge, wanted: ResourceList) -> None:
-        """Count in the quota the new amounts of a charge instead of its own."""
-        quota = self.quotas.get(charge.quota_uid)
-        if quota is not None:
-            quota.move(parse(charge.amounts), wanted)
-
-    def mark(self, charges: Collection[Charge], state: str) -> None:
-        """Change the state of charges."""
-        rows = Charge.objects.filter(cluster_id=self.cluster_id, pk__in=[row.pk for row in charges])
-        rows.update(state=state, updated=Now())
+    def confirm(self, charges: Collection[Charge]) -> int:
+        """Confirm charges, whose amounts stay; returns how many."""
+        if charges:
+            self._mark(charges, CONFIRMED)
+            for charge in charges:
+                self._note(charge, Action.CONFIRM, json_text(charge.amounts))
+        return len(charges)
 
     def release(self, charges: Collection[Charge]) -> int:
         """Release charges; returns how many."""
         if charges:
+            self._mark(charges, RELEASED)
             for charge in charges:
-                self.move(charge, {})
-            self.mark(charges, Charge.State.RELEASED)
+                self._move(charge, {})
+                self._note(charge, Action.RELEASE, NOTHING)
         return len(charges)
+
+    def resize(self, charge: Charge, wanted: ResourceList, *, state: str) -> int:
+        """Give a charge other amounts, and this state; returns one."""
+        wanted = stored(wanted)
+        self._move(charge, wanted if state != RELEASED else {})
+        after = text_of(wanted) if state != RELEASED else NOTHING
+        self._note(charge, Action.RESIZE if after != NOTHING else Action.RELEASE, after)
+        same_charge = Charge.objects.filter(cluster_id=self.cluster_id, pk=charge.pk)
+        return same_charge.update(state=state, amounts=to_json(wanted), updated=Now())
 
     def add(
         self, quota_uid: UUID, resource: str, object_uid: str, name: str, amounts: ResourceList
     ) -> None:
         """Charge an object that exists to a locked quota that does not charge it."""
-        quota, counted = self.quotas[quota_uid], stored(amounts)
-        quota.move({}, counted)
-        quota_place = (self.cluster_id, quota.uid, self.namespace)
         charged_object = (resource, object_uid, name[:LONGEST_NAME])
-        self._added.append(NewCharge(*quota_place, *charged_object, text_of(counted), CONFIRMED))
+        self._put(quota_uid, charged_object, {}, amounts, Action.ADD)
+
+    def set_opening(self, quota_uid: UUID, held: ResourceList, wanted: ResourceList) -> None:
+        """Replace the opening balance of a locked quota."""
+        opening = (OPENING_RESOURCE, OPENING_UID, OPENING_NAME)
+        self._put(quota_uid, opening, held, wanted, Action.OPENING)
 
     def write(self) -> None:
         """Write what changed; raises ``_QuotaCameBackError`` if a deleted quota was restored."""
         changed_usage = [quota.row() for quota in self.quotas.values() if quota.changed]
         if changed_usage or self._added:
             statements().write(changed_usage, self._added)
+        statements().append(self._entries)
         # A quota that was restored meanwhile counts these charges: repeat the work with its lock.
         restored = QuotaUsage.objects.filter(cluster_id=self.cluster_id, quota_uid__in=self._gone)
         if self._gone and restored.exists():
             raise _QuotaCameBackError
 
+    def _move(self, charge: Charge, wanted: ResourceList) -> None:
+        """Count in the quota the new amounts of a charge instead of its own."""
+        quota = self.quotas.get(charge.quota_uid)
+        if quota is not None:
+            quota.move(parse(charge.amounts), wanted)
+
+    def _mark(self, charges: Collection[Charge], state: str) -> None:
+        rows = Charge.objects.filter(cluster_id=self.cluster_id, pk__in=[row.pk for row in charges])
+        rows.update(state=state, updated=Now())
+
+    def _note(self, charge: Charge, action: Action, after: str) -> None:
+        quota_place = (self.cluster_id, stored_uid(charge.quota_uid), self.namespace)
+        charged_object = (charge.resource, charge.object_uid, charge.object_name)
+        before = json_text(charge.amounts)
+        self._entries.append(
+            NewEntry(*quota_place, *charged_object, action.value, before, after, *self.cause)
+        )
+
+    def _put(
+        self,
+        quota_uid: UUID,
+        charged_object: tuple[str, str, str],
+        held: ResourceList,
+        wanted: ResourceList,
+        action: Action,
+    ) -> None:
+        quota, wanted = self.quotas[quota_uid], stored(wanted)
+        quota.move(held, wanted)
+        quota_place = (self.cluster_id, quota.uid, self.namespace)
+        amounts_text, before = text_of(wanted), text_of(held)
+        entry_columns = (before, action.value, *self.cause)
+        self._added.append(
+            NewCharge(*quota_place, *charged_object, amounts_text, CONFIRMED, *entry_columns)
+        )
+
 
 def in_namespace(
-    cluster_id: int,
-    namespace: str,
+    place: tuple[int, str],
     work: Callable[[NamespaceLedger], Result],
+    *,
+    cause: Cause,
     guard: Guard = transaction.atomic,
 ) -> Result:
-    """Do the work in a transaction; again, if a quota was restored meanwhile.
+    """Do the work on a namespace of a cluster in a transaction.
 
-    ``guard`` begins the transaction, or raises.
+    It is repeated if a quota was restored meanwhile. ``guard`` begins the transaction, or raises.
     """
     while True:
         try:
             with guard():
-                ledger = NamespaceLedger(cluster_id, namespace)
+                ledger = NamespaceLedger(*place, cause)
                 result = work(ledger)
                 ledger.write()
                 return result

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from django.db import transaction
-from django.db.models.functions import Now
 
-from engine.resource_list import parse, remove_zeros, stored, to_json
+from engine.resource_list import parse, remove_zeros
 from policies.db.clock import read_clock
 from policies.ledger.arithmetic import corrected, same_amounts
 from policies.ledger.book import CONFIRMED, RELEASED, RESERVED
@@ -23,7 +22,8 @@ from policies.ledger.live_objects import LedgerChanges
 from policies.ledger.namespace_ledger import in_namespace
 from policies.ledger.recount import OPEN_STATES
 from policies.ledger.release import LIST_MARGIN
-from policies.models import Charge, QuotaUsage
+from policies.ledger.rows import Cause
+from policies.models import Charge, LedgerEntry, QuotaUsage
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -87,7 +87,8 @@ def take_in(  # noqa: PLR0913 - most by name
     watched = _Watched(cluster_id, resource, received, names, latest)
     changes = LedgerChanges()
     for namespace in sorted(watched.find_news(changes.recheck)):
-        met = in_namespace(cluster_id, namespace, watched.settle, guard)
+        place = (cluster_id, namespace)
+        met = in_namespace(place, watched.settle, cause=Cause(LedgerEntry.Cause.WATCH), guard=guard)
         changes.confirmed += met.confirmed
         changes.added += met.added
         changes.corrected += met.corrected
@@ -142,7 +143,8 @@ def release_missing(  # noqa: PLR0913 - most by name
             [row for row in ledger.read(waiting) if row.object_uid not in present]
         )
 
-    return in_namespace(cluster_id, namespace, work, guard)
+    lease_ended = Cause(LedgerEntry.Cause.LEASE)
+    return in_namespace((cluster_id, namespace), work, cause=lease_ended, guard=guard)
 
 
 def _latest_by_uid(seen: Sequence[SeenObject]) -> dict[str, SeenObject]:
@@ -243,14 +245,9 @@ class _Watched:
         if not _differs(charge, wanted):
             return
         if same_amounts(wanted.amounts, parse(charge.amounts)):
-            met.confirmed += 1
+            met.confirmed += ledger.confirm([charge])
         else:
-            met.corrected += 1
-        ledger.move(charge, wanted.amounts)
-        same_charge = Charge.objects.filter(cluster_id=self.cluster_id, pk=charge.pk)
-        same_charge.update(
-            state=wanted.state, amounts=to_json(stored(wanted.amounts)), updated=Now()
-        )
+            met.corrected += ledger.resize(charge, wanted.amounts, state=wanted.state)
 
     def _add(
         self,

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from policies.db.deferred import ask, execute
-from policies.ledger.rows import FoundCharge, UsageRow, json_text
+from policies.ledger.rows import (
+    STORED_FIELDS,
+    FoundCharge,
+    UsageRow,
+    entry_of_charge,
+    json_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from policies.ledger.rows import Key, NewCharge, NewUsage
+    from policies.ledger.rows import Key, NewCharge, NewEntry, NewUsage
 
 _USAGE: Final = "SELECT quota_id, cluster_id, quota_uid::text, namespace, used::text"
 _CHARGE: Final = """
@@ -57,14 +63,33 @@ _AGAIN: Final = """
         reserved_at = CASE stored.state
             WHEN 'confirmed' THEN stored.reserved_at ELSE excluded.reserved_at END,
         updated = excluded.updated"""
-_WRITE: Final = f"""WITH moved AS ({_MOVE}) {_ENTER}
-    SELECT cluster, quota, namespace, resource, uid, name, amounts, state, {_NOW}
-    FROM json_to_recordset(%s::json) AS row (cluster bigint, quota uuid, namespace text,
-        resource text, uid text, name text, amounts jsonb, state text) {_AGAIN}"""  # noqa: S608 - our own words
+_APPEND: Final = """
+    INSERT INTO policies_ledgerentry (cluster_id, quota_uid, namespace, resource, object_uid,
+        object_name, action, before, after, cause, reference, created)"""
+# What the charges and their entries have in common is sent and read once.
+_WRITE: Final = f"""WITH new AS MATERIALIZED (
+        SELECT * FROM json_to_recordset(%s::json) AS row (cluster bigint, quota uuid,
+            namespace text, resource text, uid text, name text, amounts jsonb, state text,
+            before jsonb, action text, cause text, reference text)),
+    moved AS ({_MOVE}),
+    entered AS ({_ENTER}
+        SELECT cluster, quota, namespace, resource, uid, name, amounts, state, {_NOW}
+        FROM new {_AGAIN})
+    {_APPEND}
+    SELECT cluster, quota, namespace, resource, uid, name, action, before, amounts, cause,
+        reference, statement_timestamp() FROM new"""  # noqa: S608 - our own words
 # A single charge, as of a request that comes alone: plain statements are a quarter less work.
 _MOVE_ONE: Final = """
     UPDATE policies_quotausage SET used = %s::jsonb WHERE cluster_id = %s AND quota_id = %s"""
 _ENTER_ONE: Final = f"{_ENTER} VALUES (%s, %s, %s, %s, %s, %s, %s::jsonb, %s, {_NOW}) {_AGAIN}"
+_APPEND_ONE: Final = f"""{_APPEND} VALUES (%s, %s, %s, %s, %s, %s, %s, %s::jsonb, %s::jsonb,
+    %s, %s, statement_timestamp())"""
+_APPEND_MANY: Final = f"""{_APPEND}
+    SELECT cluster, quota, namespace, resource, uid, name, action, before, after, cause,
+        reference, statement_timestamp()
+    FROM json_to_recordset(%s::json) AS row (cluster bigint, quota uuid, namespace text,
+        resource text, uid text, name text, action text, before jsonb, after jsonb, cause text,
+        reference text)"""  # noqa: S608 - our own words
 _CHARGE_FIELDS: Final = (
     "cluster",
     "quota",
@@ -74,6 +99,24 @@ _CHARGE_FIELDS: Final = (
     "name",
     "amounts",
     "state",
+    "before",
+    "action",
+    "cause",
+    "reference",
+)
+_JSON_FIELDS: Final = ("amounts", "before", "after")
+_ENTRY_FIELDS: Final = (
+    "cluster",
+    "quota",
+    "namespace",
+    "resource",
+    "uid",
+    "name",
+    "action",
+    "before",
+    "after",
+    "cause",
+    "reference",
 )
 
 
@@ -113,14 +156,27 @@ def count_unconfirmed(cluster_id: int, namespace: str, limit: int) -> int:
 
 
 def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
-    """Write both in one or two statements; a charge is found by its quota and object."""
-    if len(charges) == 1:
+    """Write both, and an entry for each charge; a charge is found by its quota and object."""
+    if len(charges) <= 1:
         execute(_MOVE_ONE, [(used, cluster, quota) for cluster, quota, used in usage])
-        execute(_ENTER_ONE, charges)
+        execute(_ENTER_ONE, [charge[:STORED_FIELDS] for charge in charges])
+        execute(_APPEND_ONE, [entry_of_charge(charge) for charge in charges])
         return
     moved = [{"cluster": c, "quota": q, "used": orjson.Fragment(used)} for c, q, used in usage]
-    entered_charges = [
-        {**dict(zip(_CHARGE_FIELDS, row, strict=True)), "amounts": orjson.Fragment(row.amounts)}
-        for row in charges
-    ]
-    execute(_WRITE, [[json_text(moved), len(usage), json_text(entered_charges)]])
+    new_charges = [_as_object(_CHARGE_FIELDS, charge) for charge in charges]
+    execute(_WRITE, [[json_text(new_charges), json_text(moved), len(usage)]])
+
+
+def append(entries: Sequence[NewEntry]) -> None:
+    """Append entries to the journal."""
+    if entries:
+        all_entries = [_as_object(_ENTRY_FIELDS, entry) for entry in entries]
+        execute(_APPEND_MANY, [[json_text(all_entries)]])
+
+
+def _as_object(fields: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
+    """A row as a JSON object, into which its JSON texts are put as they are."""
+    return {
+        name: orjson.Fragment(value) if name in _JSON_FIELDS else value
+        for name, value in zip(fields, row, strict=True)
+    }

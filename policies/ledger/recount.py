@@ -10,8 +10,17 @@ from django.db import transaction
 from engine.quantity import ZERO
 from engine.resource_list import add, parse, stored, to_json
 from engine.resource_quota import is_tracked
-from policies.ledger.book import OPENING_NAME, OPENING_RESOURCE, OPENING_UID, statements
-from policies.models import Charge, Cluster, QuotaUsage, ResourceQuotaRow
+from policies.ledger.book import (
+    CONFIRMED,
+    LONGEST_NAME,
+    OPENING_NAME,
+    OPENING_RESOURCE,
+    OPENING_UID,
+    statements,
+    stored_uid,
+)
+from policies.ledger.rows import NewCharge, NewEntry, json_text, text_of
+from policies.models import Charge, Cluster, LedgerEntry, QuotaUsage, ResourceQuotaRow
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -65,20 +74,11 @@ def open_accounts(cluster: Cluster, quotas: Sequence[tuple[ResourceQuota, Resour
 
     Only for quotas with new uids: nothing can have been charged to them. Their rows may be drafts.
     """
-    Charge.objects.bulk_create(
-        Charge(
-            cluster=cluster,
-            quota_uid=quota.uid,
-            namespace=quota.namespace_name,
-            resource=OPENING_RESOURCE,
-            object_uid=OPENING_UID,
-            object_name=OPENING_NAME,
-            amounts=to_json(amounts),
-            state=Charge.State.CONFIRMED,
-        )
-        for quota, amounts in quotas
-        if amounts
-    )
+    openings = [
+        opening_row(quota, cluster.pk, amounts, before={}) for quota, amounts in quotas if amounts
+    ]
+    if openings:
+        statements().write((), openings)
     QuotaUsage.objects.bulk_create(
         QuotaUsage(
             quota=quota,
@@ -92,6 +92,16 @@ def open_accounts(cluster: Cluster, quotas: Sequence[tuple[ResourceQuota, Resour
         )
         for quota, amounts in quotas
     )
+
+
+def opening_row(
+    quota: ResourceQuota, cluster_id: int, amounts: ResourceList, *, before: ResourceList
+) -> NewCharge:
+    """The opening balance of a quota, from the figures of a manifest's status."""
+    quota_place = (cluster_id, stored_uid(quota.uid), quota.namespace_name)
+    opening = (OPENING_RESOURCE, OPENING_UID, OPENING_NAME, text_of(amounts), CONFIRMED)
+    figures = (LedgerEntry.Action.OPENING.value, LedgerEntry.Cause.FIGURES.value, "")
+    return NewCharge(*quota_place, *opening, text_of(before), *figures)
 
 
 def _tracked(resources: Iterable[str], charged: ResourceList) -> dict[str, str]:
@@ -135,11 +145,14 @@ class RecountDifference:
     charged: str
 
 
-def recount(cluster: str, *, namespace: str = "", repair: bool = False) -> list[RecountDifference]:
+def recount(
+    cluster: str, *, namespace: str = "", repair: bool = False, user: str = ""
+) -> list[RecountDifference]:
     """Compare every ``used`` of a cluster or a namespace with its charges, and repair it if asked.
 
-    Each namespace has its own transaction under the locks of admission: other namespaces go on, and
-    reservations are counted. Raises ``Cluster.DoesNotExist``.
+    A repair is in the journal, with its user. Each namespace has its own transaction under the
+    locks of admission: other namespaces go on, and reservations are counted. Raises
+    ``Cluster.DoesNotExist``.
     """
     owner = Cluster.objects.get(name=cluster)
     usage_rows = QuotaUsage.objects.filter(cluster=owner).order_by("namespace")
@@ -147,12 +160,16 @@ def recount(cluster: str, *, namespace: str = "", repair: bool = False) -> list[
         usage_rows = usage_rows.filter(namespace=namespace)
     names = usage_rows.values_list("namespace", flat=True).distinct()
     return [
-        difference for name in names for difference in _recount_namespace(owner.pk, name, repair)
+        difference
+        for name in names
+        for difference in _recount_namespace(owner.pk, name, repair=repair, user=user)
     ]
 
 
 @transaction.atomic
-def _recount_namespace(cluster_id: int, namespace: str, repair: bool) -> list[RecountDifference]:  # noqa: FBT001 - passed on
+def _recount_namespace(
+    cluster_id: int, namespace: str, *, repair: bool, user: str
+) -> list[RecountDifference]:
     statements().lock_namespace(cluster_id, namespace)
     usage_rows = QuotaUsage.objects.filter(cluster_id=cluster_id, namespace=namespace)
     all_differences = []
@@ -170,5 +187,15 @@ def _recount_namespace(cluster_id: int, namespace: str, repair: bool) -> list[Re
                 quota_differences.append(recount_difference)
         if quota_differences and repair:
             settle(usage.quota)
+            statements().append([_recount_entry(usage, charged, user)])
         all_differences += quota_differences
     return all_differences
+
+
+def _recount_entry(usage: QuotaUsage, charged: dict[str, str], user: str) -> NewEntry:
+    quota_place = (usage.cluster_id, stored_uid(usage.quota_uid), usage.namespace)
+    both_amounts = (json_text(usage.used), json_text(charged))
+    by_user = (LedgerEntry.Cause.RECOUNT.value, user[:LONGEST_NAME])
+    return NewEntry(
+        *quota_place, "", "", "", LedgerEntry.Action.RECOUNT.value, *both_amounts, *by_user
+    )

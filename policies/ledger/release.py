@@ -11,20 +11,14 @@ import datetime as dt
 from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
-from django.db.models.functions import Now
 
-from engine.resource_list import stored, to_json
+from engine.resource_list import parse
 from policies.db.clock import read_clock
-from policies.ledger.book import (
-    OPENING_NAME,
-    OPENING_RESOURCE,
-    OPENING_UID,
-    require_transaction,
-    statements,
-)
+from policies.ledger.book import OPENING_RESOURCE, OPENING_UID, require_transaction, statements
 from policies.ledger.namespace_ledger import in_namespace
-from policies.ledger.recount import OPEN_STATES, settle
-from policies.models import Charge, Cluster
+from policies.ledger.recount import OPEN_STATES, opening_row, settle
+from policies.ledger.rows import Cause
+from policies.models import Charge, Cluster, LedgerEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -40,19 +34,22 @@ ORPHAN_AGE: Final = dt.timedelta(seconds=120)
 """The lease of a reservation: after it an object that was not seen was not created."""
 LIST_MARGIN: Final = dt.timedelta(seconds=60)
 """A list may lack what was admitted so shortly before it began."""
+_LIST: Final = Cause(LedgerEntry.Cause.LIST)
 
 
 def _in_each_namespace(
     charges: QuerySet[Charge],
     work: Callable[[NamespaceLedger], int],
+    *,
+    cause: Cause,
     guard: Guard = transaction.atomic,
 ) -> int:
     """Do the work in every namespace that has such charges; returns the sum.
 
     ``guard`` begins each short transaction, or raises.
     """
-    charged_places = charges.order_by().values_list("cluster_id", "namespace").distinct()
-    return sum(in_namespace(*place, work, guard) for place in sorted(charged_places))
+    charged_places = sorted(charges.order_by().values_list("cluster_id", "namespace").distinct())
+    return sum(in_namespace(place, work, cause=cause, guard=guard) for place in charged_places)
 
 
 def lock_quotas(cluster: str, namespace: str) -> None:
@@ -75,16 +72,14 @@ def confirm(
 
     def work(ledger: NamespaceLedger) -> int:
         object_charges = ledger.read(charges)
-        ledger.mark(object_charges, Charge.State.CONFIRMED)
+        seen_amounts = amounts or {}
+        ledger.confirm([row for row in object_charges if row.quota_uid not in seen_amounts])
         for charge in object_charges:
-            seen_amounts = (amounts or {}).get(charge.quota_uid)
-            if seen_amounts is not None:
-                ledger.move(charge, wanted := stored(seen_amounts))
-                same_charge = Charge.objects.filter(cluster_id=charge.cluster_id, pk=charge.pk)
-                same_charge.update(amounts=to_json(wanted))
+            if charge.quota_uid in seen_amounts:
+                ledger.resize(charge, seen_amounts[charge.quota_uid], state=Charge.State.CONFIRMED)
         return len(object_charges)
 
-    return _in_each_namespace(charges, work)
+    return _in_each_namespace(charges, work, cause=_LIST)
 
 
 def confirm_seen(
@@ -98,17 +93,18 @@ def confirm_seen(
     uids = frozenset(seen)
 
     def work(ledger: NamespaceLedger) -> int:
-        seen_reservations = [charge for charge in ledger.read(waiting) if charge.object_uid in uids]
-        ledger.mark(seen_reservations, Charge.State.CONFIRMED)
-        return len(seen_reservations)
+        return ledger.confirm([row for row in ledger.read(waiting) if row.object_uid in uids])
 
-    return _in_each_namespace(waiting, work, guard)
+    return _in_each_namespace(waiting, work, cause=_LIST, guard=guard)
 
 
-def release(cluster: str, *, resource: str, uid: str) -> int:
-    """Release the charges of a deleted object; returns how many that were."""
+def release(cluster: str, *, resource: str, uid: str, user: str = "") -> int:
+    """Release the charges of an object that a person knows to be gone; returns how many."""
     charges = _open_charges(cluster, resource=resource, object_uid=uid)
-    return _in_each_namespace(charges, lambda ledger: ledger.release(ledger.read(charges)))
+    by_hand = Cause(LedgerEntry.Cause.PERSON, user)
+    return _in_each_namespace(
+        charges, lambda ledger: ledger.release(ledger.read(charges)), cause=by_hand
+    )
 
 
 def release_orphans(
@@ -136,7 +132,8 @@ def release_orphans(
     def work(ledger: NamespaceLedger) -> int:
         return ledger.release([row for row in ledger.read(waiting) if row.object_uid not in uids])
 
-    return _in_each_namespace(waiting, work, guard)
+    lease_ended = Cause(LedgerEntry.Cause.LEASE)
+    return _in_each_namespace(waiting, work, cause=lease_ended, guard=guard)
 
 
 def _open_charges(cluster: str, **which: object) -> QuerySet[Charge]:
@@ -151,17 +148,12 @@ def _id_of(cluster: str) -> int:
 
 def set_opening_balance(quota: ResourceQuota, amounts: ResourceList) -> None:
     """Set a quota's usage before the ledger began; the quota must be locked or new."""
-    Charge.objects.update_or_create(
+    openings = Charge.objects.filter(
         cluster=quota.owner,
         quota_uid=quota.uid,
         resource=OPENING_RESOURCE,
         object_uid=OPENING_UID,
-        defaults={
-            "namespace": quota.namespace_name,
-            "object_name": OPENING_NAME,
-            "amounts": to_json(amounts),
-            "state": Charge.State.CONFIRMED,
-            "updated": Now(),
-        },
     )
+    held = openings.values_list("amounts", flat=True).first() or {}
+    statements().write((), [opening_row(quota, quota.owner.pk, amounts, before=parse(held))])
     settle(quota)

@@ -1,8 +1,8 @@
-"""UsageRow, FoundCharge, NewUsage, NewCharge, Key: rows of the ledger's SQL; its Statements."""
+"""UsageRow, FoundCharge, NewUsage, NewCharge, NewEntry, Key, Cause: the SQL's rows; Statements."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import orjson
 
@@ -33,6 +33,13 @@ def text_of(amounts: ResourceList) -> str:
 def json_text(parameter: Any) -> str:
     """A parameter as a JSON text."""
     return orjson.dumps(parameter).decode()
+
+
+class Cause(NamedTuple):
+    """Why a charge changes: a ``LedgerEntry.Cause``, and the decision or user behind it."""
+
+    kind: str
+    reference: str = ""
 
 
 class UsageRow(NamedTuple):
@@ -66,7 +73,10 @@ class NewUsage(NamedTuple):
 
 
 class NewCharge(NamedTuple):
-    """A new or changed charge; ``amounts`` is a JSON text."""
+    """A new or changed charge, and its entry in the journal.
+
+    ``amounts`` is a JSON text, and so is ``before``: the amounts that counted until now.
+    """
 
     cluster_id: int
     quota_uid: str
@@ -76,6 +86,37 @@ class NewCharge(NamedTuple):
     object_name: str
     amounts: str
     state: str
+    before: str
+    action: str
+    cause: str
+    reference: str
+
+
+class NewEntry(NamedTuple):
+    """An entry of the journal alone; ``before`` and ``after`` are JSON texts."""
+
+    cluster_id: int
+    quota_uid: str
+    namespace: str
+    resource: str
+    object_uid: str
+    object_name: str
+    action: str
+    before: str
+    after: str
+    cause: str
+    reference: str
+
+
+STORED_FIELDS: Final = 8
+"""How many of a NewCharge's fields its row has; the rest are its entry's."""
+
+
+def entry_of_charge(charge: NewCharge) -> NewEntry:
+    """The entry of a charge that is written."""
+    return NewEntry(
+        *charge[:6], charge.action, charge.before, charge.amounts, charge.cause, charge.reference
+    )
 
 
 class Statements(Protocol):
@@ -104,4 +145,10 @@ class Statements(Protocol):
         """Count the objects of a namespace that are only reserved, up to ``limit``."""
 
     def write(self, usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
-        """Write both; charges are found by quota and object, a confirmed one stays confirmed."""
+        """Write both, and an entry for each charge.
+
+        Charges are found by quota and object, and a confirmed one stays confirmed.
+        """
+
+    def append(self, entries: Sequence[NewEntry]) -> None:
+        """Append entries to the journal, for charges that are written otherwise."""

@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Final
 from django.db import connection
 
 from policies.db.deferred import ask
-from policies.ledger.rows import FoundCharge, UsageRow, json_text
+from policies.ledger.rows import (
+    STORED_FIELDS,
+    FoundCharge,
+    UsageRow,
+    entry_of_charge,
+    json_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from policies.ledger.rows import Key, NewCharge, NewUsage
+    from policies.ledger.rows import Key, NewCharge, NewEntry, NewUsage
 
 _USAGE: Final = "SELECT quota_id, cluster_id, quota_uid, namespace, used FROM policies_quotausage"
 _CHARGE: Final = """
@@ -45,6 +51,11 @@ _WRITE_CHARGE: Final = f"""
         reserved_at = CASE state WHEN 'confirmed' THEN reserved_at ELSE excluded.reserved_at END,
         state = CASE state WHEN 'confirmed' THEN state ELSE excluded.state END,
         updated = excluded.updated"""  # noqa: S608 - our own words
+
+_APPEND: Final = f"""
+    INSERT INTO policies_ledgerentry (cluster_id, quota_uid, namespace, resource, object_uid,
+        object_name, action, before, after, cause, reference, created)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, {_NOW})"""  # noqa: S608 - our own words
 
 
 def lock(
@@ -82,7 +93,7 @@ def count_unconfirmed(cluster_id: int, namespace: str, limit: int) -> int:
 
 
 def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
-    """Write both; a charge is found by its quota and object."""
+    """Write both, and an entry for each charge; a charge is found by its quota and object."""
     with connection.cursor() as cursor:
         if usage:
             cursor.executemany(
@@ -90,4 +101,12 @@ def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:
                 [(row.used, row.cluster_id, row.quota_id) for row in usage],
             )
         if charges:
-            cursor.executemany(_WRITE_CHARGE, charges)
+            cursor.executemany(_WRITE_CHARGE, [charge[:STORED_FIELDS] for charge in charges])
+    append([entry_of_charge(charge) for charge in charges])
+
+
+def append(entries: Sequence[NewEntry]) -> None:
+    """Append entries to the journal."""
+    if entries:
+        with connection.cursor() as cursor:
+            cursor.executemany(_APPEND, entries)

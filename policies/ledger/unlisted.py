@@ -7,35 +7,29 @@ past their lease are in its figure, or were never created. In other clusters suc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import transaction
-from django.db.models.functions import Now
 
 from engine.resource_list import equals, parse, remove_zeros, stored
 from policies.db.clock import read_clock
-from policies.ledger.book import (
-    CONFIRMED,
-    OPENING_NAME,
-    OPENING_RESOURCE,
-    OPENING_UID,
-    lock_namespace,
-    statements,
-)
+from policies.ledger.book import OPENING_RESOURCE, OPENING_UID
+from policies.ledger.namespace_ledger import in_namespace
 from policies.ledger.recount import OPEN_STATES
 from policies.ledger.release import LIST_MARGIN, ORPHAN_AGE
-from policies.ledger.rows import NewCharge, text_of
-from policies.models import Charge
+from policies.ledger.rows import Cause
+from policies.models import Charge, LedgerEntry
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
+    from collections.abc import Mapping
     from uuid import UUID
 
     from django.db.models import QuerySet
 
     from engine.resource_list import ResourceList
+    from policies.ledger.namespace_ledger import Guard, NamespaceLedger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +46,7 @@ class Unlisted:
     figures: Mapping[UUID, ResourceList]
 
 
-def end_by_lease(
-    unlisted: Unlisted, *, guard: Callable[[], AbstractContextManager[object]] = transaction.atomic
-) -> int:
+def end_by_lease(unlisted: Unlisted, *, guard: Guard = transaction.atomic) -> int:
     """Replace charges past their lease by the cluster's figures; returns how many ended.
 
     Later charges stay beside the figures, so that no reserved amount is lost. ``guard`` begins one
@@ -70,9 +62,14 @@ def end_by_lease(
         if not equals(_opening_amounts(openings.get(uid, {}), figures), openings.get(uid, {}))
     }
     old = _charges_past_lease(unlisted, lease_end).order_by().values_list("namespace", flat=True)
+    figures = Cause(LedgerEntry.Cause.FIGURES)
     for namespace in sorted(namespaces_moved | set(old.distinct())):
-        with guard():
-            ended_charges += _end_in_namespace(unlisted, namespace, lease_end)
+        ended_charges += in_namespace(
+            (unlisted.cluster_id, namespace),
+            partial(_end_in_namespace, unlisted, lease_end),
+            cause=figures,
+            guard=guard,
+        )
     return ended_charges
 
 
@@ -100,27 +97,19 @@ def _opening_amounts(opening: ResourceList, figures: ResourceList) -> ResourceLi
     return stored(remove_zeros({**opening, **figures}))
 
 
-def _end_in_namespace(unlisted: Unlisted, namespace: str, lease_end: dt.datetime) -> int:
-    locked_quotas = lock_namespace(unlisted.cluster_id, namespace)
-    quotas = {uid: quota for uid, quota in locked_quotas.items() if uid in unlisted.figures}
-    ended_charges = 0
-    for charge in list(_charges_past_lease(unlisted, lease_end).filter(namespace=namespace)):
-        quota, charged = quotas.get(charge.quota_uid), parse(charge.amounts)
-        # Only if the figures have every charged name: other amounts would be lost.
-        if quota is not None and charged.keys() <= unlisted.figures[charge.quota_uid].keys():
-            quota.move(charged, {})
-            same_charge = Charge.objects.filter(cluster_id=unlisted.cluster_id, pk=charge.pk)
-            ended_charges += same_charge.update(state=Charge.State.RELEASED, updated=Now())
-    openings, added_openings = _openings(unlisted), []
-    for uid, quota in quotas.items():
+def _end_in_namespace(unlisted: Unlisted, lease_end: dt.datetime, ledger: NamespaceLedger) -> int:
+    past_lease = _charges_past_lease(unlisted, lease_end).filter(namespace=ledger.namespace)
+    # Only if the figures have every charged name: other amounts would be lost.
+    covered = [
+        charge
+        for charge in past_lease
+        if charge.quota_uid in ledger.quotas
+        and charge.amounts.keys() <= unlisted.figures[charge.quota_uid].keys()
+    ]
+    openings = _openings(unlisted)
+    for uid in filter(unlisted.figures.__contains__, ledger.quotas):
         held = openings.get(uid, {})
         balance = _opening_amounts(held, unlisted.figures[uid])
         if not equals(balance, held):
-            quota.move(held, balance)
-            quota_place = (unlisted.cluster_id, quota.uid, namespace)
-            opening = (OPENING_RESOURCE, OPENING_UID, OPENING_NAME)
-            added_openings.append(NewCharge(*quota_place, *opening, text_of(balance), CONFIRMED))
-    changed_usage = [quota.row() for quota in quotas.values() if quota.changed]
-    if changed_usage or added_openings:
-        statements().write(changed_usage, added_openings)
-    return ended_charges
+            ledger.set_opening(uid, held, balance)
+    return ledger.release(covered)

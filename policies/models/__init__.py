@@ -6,6 +6,7 @@ from policies.models.credentials import KeyCheck, SignInCount, WebhookCredential
 from policies.models.edits import KeptDraft, ObjectManagers, PolicyRevision
 from policies.models.follower import ClusterFollower, OncomingWrite
 from policies.models.ledger import Charge, LedgerPass, QuotaUsage, QuotaUsagePoint
+from policies.models.ledger_entry import LedgerEntry
 from policies.models.limit_range import LimitRange, LimitRangeRow
 from policies.models.metadata_policy import MetadataPolicy, MetadataPolicyRule
 from policies.models.policy_object import PolicyObject
@@ -27,6 +28,7 @@ __all__ = [
     "CompilablePolicy",
     "KeptDraft",
     "KeyCheck",
+    "LedgerEntry",
     "LedgerPass",
     "LimitRange",
     "LimitRangeRow",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def recount_quotas(
-    *, cluster: Cluster, namespace: str = "", repair: bool = False
+    *, cluster: Cluster, user: str, namespace: str = "", repair: bool = False
 ) -> list[RecountDifference]:
     """Compare the used amounts of a cluster or a namespace, and set them to the sums if asked."""
-    return recount(cluster.name, namespace=namespace, repair=repair)
+    return recount(cluster.name, namespace=namespace, repair=repair, user=user)

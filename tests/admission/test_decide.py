@@ -19,7 +19,7 @@ from admission.writer import failpoints
 from engine import chain
 from engine.request import Phase
 from policies import services, snapshot
-from policies.models import WebhookCredential
+from policies.models import LedgerEntry, WebhookCredential
 from tests.builders import container, pod
 from tests.reviews import new_pod, quota, review
 
@@ -52,6 +52,19 @@ def test_without_a_record_there_is_no_answer_and_no_charge(
     assert response.json()["status"] == "Failure"
     assert "nowhere" not in response.content.decode()
     assert used() == "0"
+
+
+def test_the_journal_of_the_ledger_names_the_decision(
+    ask: Callable[..., Any], apply: Callable[..., None]
+) -> None:
+    apply(quota())
+    sized = {"cpu": "500m", "memory": "500Mi"}
+    made = new_pod("p", container(requests=sized, limits=sized))
+    assert ask(review(made)).json()["response"]["allowed"]
+    [entry] = LedgerEntry.objects.all()
+    assert (entry.action, entry.cause) == ("charge", "admission")
+    assert entry.reference == AuditEvent.objects.get().pk
+    assert (entry.object_uid, entry.after["pods"]) == (made["metadata"]["uid"], "1")
 
 
 @pytest.mark.parametrize("function", ["current", "refresh"])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _HELP = """\
 Remove rows whose retention period is over (GATEHOUSE_RETENTION_ALLOWED_DAYS,
 GATEHOUSE_RETENTION_DENIED_DAYS), day by day. Rows are exported first; rows under a legal hold stay;
-each removal is recorded.
+each removal is recorded. Entries of the ledger's journal go with the allowed decisions.
 
   manage.py audit_retention --dry-run   lists what would go, changes nothing
   manage.py audit_retention
@@ -46,7 +46,12 @@ class Command(Console):
                 f"{removal.day}: {removal.going} rows {verb} ({removal.verdicts}),"
                 f" {removal.kept} kept{held}"
             )
-        if not removals:
+        removed = (
+            0 if options["dry_run"] else retention.remove_ledger_entries(today=retention.today())
+        )
+        if removed:
+            self.stdout.write(f"{removed} entries of the ledger's journal removed")
+        elif not removals:
             self.stdout.write("nothing is due")
         if any(removal.problem for removal in removals):
             sys.exit(FINDINGS)

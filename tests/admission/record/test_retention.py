@@ -6,6 +6,7 @@ import importlib
 import threading
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 from django.core.management import call_command
@@ -17,6 +18,8 @@ from admission import tasks
 from admission.models import AuditEvent, AuditExport, AuditHold, RetentionRun, Verdict, partitions
 from admission.record import export as record_export
 from admission.record import retention
+from policies.models import LedgerEntry
+from tests import factories
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -263,6 +266,41 @@ def test_tasks_export_and_remove(decided: Callable[..., AuditEvent]) -> None:
     assert AuditExport.objects.get().day == OLD
     tasks.apply_retention()
     assert names() == []
+
+
+def enter(day: date, namespace: str = "ns") -> None:
+    """An entry of the ledger's journal, at noon."""
+    LedgerEntry.objects.create(
+        cluster=factories.cluster("demo"),
+        quota_uid=uuid4(),
+        namespace=namespace,
+        action="charge",
+        cause="admission",
+        created=partitions.bounds(day)[0] + timedelta(hours=12),
+    )
+
+
+def entered() -> list[tuple[int, str]]:
+    found = LedgerEntry.objects.order_by("id").values_list("created", "namespace")
+    return [((TODAY - created.date()).days, namespace) for created, namespace in found]
+
+
+def test_the_journal_of_the_ledger_goes_with_allowed_decisions() -> None:
+    for days in (400, 31, 30, 0):
+        enter(TODAY - timedelta(days=days))
+    enter(OLDEST, "kept")
+    enter(OLD, "kept")
+    hold = AuditHold.objects.create(
+        cluster="demo", namespace="kept", first_day=OLDEST, last_day=OLDEST, reason="r"
+    )
+    AuditHold.objects.create(cluster="other", first_day=OLDEST, reason="r")
+    with override_settings(GATEHOUSE_RETENTION_ALLOWED_DAYS=0):
+        tasks.apply_retention()
+    assert len(entered()) == 6
+    tasks.apply_retention()
+    assert entered() == [(30, "ns"), (0, "ns"), (400, "kept")]
+    hold.release(user="ada")
+    assert retention.remove_ledger_entries(today=TODAY) == 1
 
 
 @override_settings(GATEHOUSE_RETENTION_ALLOWED_DAYS=0, GATEHOUSE_RETENTION_DENIED_DAYS=0)

@@ -13,6 +13,7 @@ from django.urls import reverse
 from policies.models import (
     Charge,
     Cluster,
+    LedgerEntry,
     LimitRange,
     MetadataPolicy,
     Namespace,
@@ -137,6 +138,8 @@ def test_a_charge_is_released(admin: Client) -> None:
     stored = factories.resource_quota({"pods": "5"}, used={"pods": "1"})
     assert "1 charge released" in act(admin, Charge, "release", Charge.objects.get().pk)
     assert QuotaUsage.objects.get(quota=stored).used == {"pods": "0"}
+    entry = LedgerEntry.objects.latest("id")
+    assert (entry.action, entry.cause, entry.reference) == ("release", "person", "root")
 
 
 def test_credentials_are_issued_and_revoked(admin: Client) -> None:

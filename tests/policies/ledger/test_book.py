@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 REF = PolicyRef(kind="ResourceQuota", namespace="team", name="rq")
-STATEMENTS = {"postgresql": 1, "sqlite": 2}
+STATEMENTS = {"postgresql": 1, "sqlite": 3}
 
 
 def amounts(**texts: str) -> dict[str, Quantity]:
