@@ -24,6 +24,7 @@ from policies.models import (
     ApiToken,
     Charge,
     Cluster,
+    LedgerEntry,
     LimitRange,
     MetadataPolicy,
     Namespace,
@@ -245,4 +246,20 @@ class ChargeFilter(_OfClusterFilter):
             "state": ["exact"],
             "created": _TIME,
             "updated": _TIME,
+        }
+
+
+class LedgerEntryFilter(django_filters.FilterSet):
+    """Entries of a quota's journal by action, cause, object and time."""
+
+    action__in = ChoiceInFilter(field_name="action", choices=LedgerEntry.Action.choices)
+    cause__in = ChoiceInFilter(field_name="cause", choices=LedgerEntry.Cause.choices)
+
+    class Meta(_ListOptions):
+        model = LedgerEntry
+        fields: ClassVar = {
+            **dict.fromkeys(("resource", "object_uid", "object_name", "reference"), _TEXT),
+            "action": ["exact"],
+            "cause": ["exact"],
+            "created": _TIME,
         }

@@ -132,6 +132,10 @@ class Follower:
     def begin(self, things: list[Thing], received: datetime) -> None:
         """After a restart: nothing is known but the ledger itself."""
         self.known = {thing.uid: thing for thing in things}
+        self.compare(things, received)
+
+    def compare(self, things: list[Thing], received: datetime) -> None:
+        """A full pass, which other processes make as well."""
         live = {
             thing.uid: LiveObject(
                 name=thing.name,
@@ -166,6 +170,7 @@ class WatchedCluster:
         self.log: list[Thing] = []
         self.position = 0
         self.batch: Batch | None = None
+        self.pass_list: Batch | None = None
         self.under_way: list[UnderWay] = []
         self.lag = 0.0
         self.made = 0
@@ -217,7 +222,7 @@ class WatchedCluster:
 
     def wait(self, seconds: float | None = None) -> None:
         """Time passes: everything that is stored gets older."""
-        seconds = self.dice.choice((1, 5, 12, 30, 70)) if seconds is None else seconds
+        seconds = self.dice.choice((1, 5, 12, 30, 70, 70)) if seconds is None else seconds
         for one in list(self.under_way):
             longest = LONGEST_UPDATE if one.old else LONGEST_CREATE
             if one.age + seconds > longest:
@@ -231,6 +236,8 @@ class WatchedCluster:
         Charge.objects.update(reserved_at=F("reserved_at") - span, updated=F("updated") - span)
         if self.batch:
             self.batch = self.batch._replace(received=self.batch.received - span)
+        if self.pass_list:
+            self.pass_list = self.pass_list._replace(received=self.pass_list.received - span)
 
     # What the follower does.
 
@@ -267,6 +274,14 @@ class WatchedCluster:
         self.follower.recheck.clear()
         self.follower.begin(list(self.things.values()), received)
 
+    def full_pass(self) -> None:
+        """A worker lists everything, or compares what it listed some time ago."""
+        if self.pass_list is None:
+            self.pass_list = Batch(list(self.things.values()), read_clock())
+        else:
+            self.follower.compare(self.pass_list.things, self.pass_list.received)
+            self.pass_list = None
+
     def recheck(self) -> None:
         """Read objects that may be charged too much."""
         uids, self.follower.recheck = self.follower.recheck, set()
@@ -293,10 +308,11 @@ class WatchedCluster:
     def play(self) -> None:
         """One random event; then nothing that exists may be uncharged."""
         acts = (
-            *(self.create, self.create, self.create, self.update, self.update, self.end_request),
-            *(self.end_request, self.finish, self.touch, self.delete, self.ask_again, self.wait),
+            *(self.create, self.create, self.create, self.wait, self.wait, self.ask_again),
+            *(self.update, self.update, self.update, self.update, self.finish, self.delete),
+            *(self.end_request, self.end_request, self.end_request, self.end_request, self.touch),
             *(self.read, self.read, self.take, self.take, self.repeat, self.lose_events),
-            *(self.restart, self.recheck, self.find_orphans),
+            *(self.restart, self.full_pass, self.full_pass, self.recheck, self.find_orphans),
         )
         act = self.dice.choice(acts)
         self.told.append(act.__name__)

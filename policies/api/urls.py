@@ -15,9 +15,11 @@ from policies.api.accounts.service_accounts import (
 )
 from policies.api.accounts.tokens import OwnTokenView
 from policies.api.apply import ApplyView
+from policies.api.quotas.journal import QuotaJournalView
 from policies.api.quotas.recounts import RecountView
 from policies.api.quotas.usage import QuotaUsageListView, QuotaUsageView
 from policies.api.simulations import SimulationView
+from policies.rest import NUMBER
 
 router = SimpleRouter()
 router.register("clusters", views.ClusterView, basename="api-cluster")
@@ -39,6 +41,9 @@ router.register(
     basename="api-serviceaccount-token",
 )
 router.register("charges", views.ChargeView, basename="api-charge")
+router.register(
+    f"resourcequotas/(?P<quota>{NUMBER})/journal", QuotaJournalView, basename="api-quota-journal"
+)
 
 urlpatterns = [
     *router.urls,

@@ -79,13 +79,55 @@ def growth_of(entry: LedgerEntry) -> ResourceList:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JournalLine:
+    """An entry in plain texts, for people and machines; ``created`` as ISO 8601."""
+
+    id: int
+    created: str
+    action: str
+    resource: str
+    object_uid: str
+    object_name: str
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    cause: str
+    reference: str
+
+    def __str__(self) -> str:
+        named = f"{self.resource} {self.object_name or self.object_uid}".strip()
+        by = f", {self.reference}" if self.reference else ""
+        change = f"{_amounts_text(self.before)} -> {_amounts_text(self.after)}"
+        return f"{self.created} {self.action} {named}: {change} ({self.cause}{by})"
+
+
+def line_of(entry: LedgerEntry) -> JournalLine:
+    """An entry in plain texts."""
+    return JournalLine(
+        id=entry.pk,
+        created=entry.created.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        action=entry.action,
+        resource=entry.resource,
+        object_uid=entry.object_uid,
+        object_name=entry.object_name,
+        before=entry.before,
+        after=entry.after,
+        cause=entry.cause,
+        reference=entry.reference,
+    )
+
+
+def _amounts_text(amounts: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={amount}" for name, amount in sorted(amounts.items())) or "nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Discrepancy:
     """The newest entries that moved a name of a quota, newest first, if ``used`` is not their sum.
 
     ``is_explained``: without these entries the charges sum up to ``used``, so it lacks just them.
     """
 
-    entries: Sequence[LedgerEntry] = ()
+    entries: Sequence[JournalLine] = ()
     is_explained: bool = False
 
 
@@ -94,12 +136,12 @@ def led_to(
 ) -> Discrepancy:
     """Find the entries that explain why ``used`` of a name is not the sum of its charges."""
     wrong, total = (parse({resource: text or "0"})[resource] for text in (used, charged))
-    found: list[LedgerEntry] = []
+    found: list[JournalLine] = []
     newest = entries_of(cluster_id, quota_uid).exclude(action=LedgerEntry.Action.RECOUNT)
     for entry in newest.order_by("-id")[:_SEARCHED].iterator():
         growth = growth_of(entry).get(resource, ZERO)
         if growth.sign:
-            found.append(entry)
+            found.append(line_of(entry))
             total = total - growth
             if total == wrong:
                 return Discrepancy(entries=found, is_explained=True)

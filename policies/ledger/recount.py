@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from django.db import transaction
@@ -19,6 +19,7 @@ from policies.ledger.book import (
     statements,
     stored_uid,
 )
+from policies.ledger.entries import led_to
 from policies.ledger.rows import NewCharge, NewEntry, json_text, text_of
 from policies.models import Charge, Cluster, LedgerEntry, QuotaUsage, ResourceQuotaRow
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from engine.resource_list import ResourceList
+    from policies.ledger.entries import JournalLine
     from policies.models import ResourceQuota
 
 
@@ -136,13 +138,19 @@ def sum_of_charges(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecountDifference:
-    """A name of a quota whose ``used`` is not the sum of its charges; a missing one is empty."""
+    """A name of a quota whose ``used`` is not the sum of its charges; a missing one is empty.
+
+    ``entries`` of the journal are the newest that moved it; if ``is_explained``, ``used`` lacks
+    just them.
+    """
 
     namespace: str
     quota: str
     resource: str
     used: str
     charged: str
+    is_explained: bool = field(default=False, repr=False)
+    entries: Sequence[JournalLine] = field(default=(), repr=False)
 
 
 def recount(
@@ -180,16 +188,25 @@ def _recount_namespace(
             used, charged_sum = usage.used.get(name, ""), charged.get(name, "")
             # As amounts, not as texts: 1Gi and 1024Mi are equal.
             if not (used and charged_sum) or parse({"a": used}) != parse({"a": charged_sum}):
-                quota = usage.quota.name
-                recount_difference = RecountDifference(
-                    namespace=namespace, quota=quota, resource=name, used=used, charged=charged_sum
-                )
-                quota_differences.append(recount_difference)
+                quota_differences.append(_difference(usage, name, used, charged_sum))
         if quota_differences and repair:
             settle(usage.quota)
             statements().append([_recount_entry(usage, charged, user)])
         all_differences += quota_differences
     return all_differences
+
+
+def _difference(usage: QuotaUsage, name: str, used: str, charged: str) -> RecountDifference:
+    found = led_to(usage.cluster_id, usage.quota_uid, name, used=used, charged=charged)
+    return RecountDifference(
+        namespace=usage.namespace,
+        quota=usage.quota.name,
+        resource=name,
+        used=used,
+        charged=charged,
+        is_explained=found.is_explained,
+        entries=found.entries,
+    )
 
 
 def _recount_entry(usage: QuotaUsage, charged: dict[str, str], user: str) -> NewEntry:

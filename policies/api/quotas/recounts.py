@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 from policies import roles, services
 from policies.api.access import ByRole
 from policies.api.bodies import ManifestParser, answer_to, check_body
+from policies.api.quotas.journal import LedgerEntrySerializer
 from policies.models import Namespace, ResourceQuota
 from policies.rest import DRY_RUN, KnownParameters
 from policies.services import unknown_namespace
@@ -47,6 +48,10 @@ class RecountDifferenceSerializer(serializers.Serializer[Any]):
     resource = serializers.CharField()
     used = serializers.CharField(allow_blank=True)
     charged = serializers.CharField(allow_blank=True)
+    is_explained = serializers.BooleanField(help_text="whether used lacks just these entries")
+    entries = LedgerEntrySerializer(
+        many=True, help_text="the newest entries of the journal that moved it, newest first"
+    )
 
 
 class RecountSerializer(serializers.Serializer[Any]):
@@ -83,7 +88,12 @@ class RecountView(KnownParameters, ByRole, APIView):
             self._require_seen(cluster, namespace)
         self.require(ResourceQuota, "change", cluster=cluster.name, namespace=namespace)
         repair = sent["repair"] and not self.is_dry_run
-        found = services.recount_quotas(cluster=cluster, namespace=namespace, repair=repair)
+        found = services.recount_quotas(
+            cluster=cluster,
+            namespace=namespace,
+            repair=repair,
+            user=request.user.get_username(),
+        )
         differences = [asdict(each) for each in found]
         answer = {"cluster": cluster.name, "differences": differences, "repaired": repair}
         return Response(RecountSerializer(answer).data)

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import CommandError
 
+from policies.ledger.entries import JournalLine
 from policies.ledger.recount import recount
-from policies.management.console import FINDINGS, USAGE, Console, find_cluster
+from policies.management.console import (
+    FINDINGS,
+    USAGE,
+    Console,
+    add_user,
+    find_cluster,
+    user_of,
+)
 from policies.models import Cluster, Namespace
 
 if TYPE_CHECKING:
@@ -25,6 +33,7 @@ Compare what each quota says is used with the sum of its charges, reservations i
 
 Admissions go on meanwhile: each namespace is locked for as long as it is counted. Whatever is
 outstanding is part of the sum, so a repair takes no room from anybody who was promised it.
+Below each difference are the newest entries of the journal that moved the amount.
 Exit code 0: nothing differs, or it was repaired; 1: something differs; 2: wrong usage.
 """
 
@@ -40,20 +49,22 @@ class Command(Console):
         add("--cluster", default="", help="only this one")
         add("-n", "--namespace", default="", help="only this one; needs --cluster")
         add("--repair", action="store_true", help="set what differs to the sum of the charges")
+        add_user(parser)
         add("-o", "--output", choices=("text", "json"), default="text", help="default: text")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Recount, print the differences, and set the exit code."""
         recounted_namespace, repair = options["namespace"], options["repair"]
+        user = user_of(options["user"])
         found = [
             {"cluster": name, **asdict(difference)}
             for name in _clusters(options["cluster"], recounted_namespace)
-            for difference in recount(name, namespace=recounted_namespace, repair=repair)
+            for difference in recount(name, namespace=recounted_namespace, repair=repair, user=user)
         ]
         if options["output"] == "json":
             self.stdout.write(json.dumps({"differences": found, "repaired": repair}, indent=2))
         else:
-            self.stdout.write("\n".join(map(_difference_line, found)) or "nothing differs")
+            self.stdout.write("\n".join(map(_difference_lines, found)) or "nothing differs")
         if found and not repair:
             difference_count = f"{len(found)} difference{'s' if len(found) > 1 else ''}"
             raise CommandError(f"{difference_count}; --repair sets them right", returncode=FINDINGS)
@@ -70,6 +81,13 @@ def _clusters(name: str, namespace: str) -> list[str]:
     return [known_cluster.name]
 
 
-def _difference_line(found: dict[str, str]) -> str:
+def _difference_lines(found: dict[str, Any]) -> str:
     place = f"{found['cluster']}/{found['namespace']} {found['quota']} {found['resource']}"
-    return f"{place}: used {found['used'] or 'nothing'}, charged {found['charged'] or 'nothing'}"
+    used, charged = (found[name] or "nothing" for name in ("used", "charged"))
+    heading = f"{place}: used {used}, charged {charged}"
+    entries = [str(JournalLine(**entry)) for entry in found["entries"]]
+    if not entries:
+        return heading
+    is_explained = found["is_explained"]
+    label = "used lacks these entries:" if is_explained else "the newest entries that moved it:"
+    return "\n  ".join([f"{heading}; {label}", *entries])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from io import StringIO
 from typing import Any
 
@@ -10,9 +11,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from policies import tasks
+from policies.db.clock import read_clock
+from policies.ledger import entries
 from policies.ledger.recount import recount
-from policies.models import Charge, QuotaUsage
-from tests import builders, charges, factories
+from policies.models import Charge, LedgerEntry, QuotaUsage
+from tests import builders, charges, factories, people
 
 pytestmark = pytest.mark.django_db
 FOUND = {"cluster": "prod", "namespace": "team", "quota": "rq", "resource": "pods"}
@@ -48,10 +51,36 @@ def test_no_difference() -> None:
 def test_a_difference_is_named_and_left() -> None:
     drift(**{"pods": "4", "requests.cpu": "1000m"})
     code, text = run("--cluster", "prod", "-o", "json")
-    found = {**FOUND, "used": "4", "charged": "1"}
-    assert (code, json.loads(text)["differences"]) == (1, [found])
+    [found] = json.loads(text)["differences"]
+    [entry] = found.pop("entries")
+    assert (entry["action"], entry["object_uid"], entry["after"]["pods"]) == ("charge", "u1", "1")
+    assert (code, found) == (1, {**FOUND, "used": "4", "charged": "1", "is_explained": False})
     assert run("-n", "team", "--cluster", "prod")[0] == 1
     assert QuotaUsage.objects.get().used["pods"] == "4"
+
+
+def test_a_difference_names_the_entries_that_used_lacks() -> None:
+    drift(**{"pods": "0", "requests.cpu": "1"})
+    entry = LedgerEntry.objects.get()
+    created = entry.created.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    assert run()[1].splitlines() == [
+        "prod/team rq pods: used 0, charged 1; used lacks these entries:",
+        f"  {created} charge pods p: nothing -> pods=1 requests.cpu=1 (admission)",
+    ]
+
+
+def test_a_difference_without_entries_has_none() -> None:
+    entries.forget(read_clock() + timedelta(days=1))
+    drift(**{"pods": "0", "requests.cpu": "1"})
+    assert run()[1] == "prod/team rq pods: used 0, charged 1\n"
+
+
+def test_a_repair_names_who_made_it() -> None:
+    drift(**{"pods": "0", "requests.cpu": "1"})
+    people.person("ada")
+    assert run("--repair", "--user", "nobody")[0] == 2
+    assert run("--repair", "--user", "ada")[0] == 0
+    assert LedgerEntry.objects.get(action="recount").reference == "ada"
 
 
 def test_reservations_survive_a_repair() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.models import QuotaUsage
+from policies.models import LedgerEntry, QuotaUsage
 from tests import builders, charges, factories, people
 from tests.api_tokens import call, secret_of
 
@@ -15,6 +15,8 @@ PLACE = {"cluster": "prod", "namespace": "team"}
 DIFFERENCE = {
     "namespace": "team", "quota": "rq", "resource": "pods", "used": "4", "charged": "1",
 }  # fmt: skip
+
+EXPLAINED = ("charge", "u1", "admission")
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +36,12 @@ def used() -> str:
 def recounted(secret: str, body: dict[str, Any], query: str = "") -> Any:
     answer = call(secret, "post", f"recounts/{query}", body)
     assert answer.status_code == 200, answer.content
-    return answer.json()
+    found = answer.json()
+    for difference in found["differences"]:
+        [entry] = difference.pop("entries")
+        assert (entry["action"], entry["object_uid"], entry["cause"]) == EXPLAINED
+        assert not difference.pop("is_explained")
+    return found
 
 
 def test_a_difference_is_named_and_repaired_only_if_asked() -> None:
@@ -47,6 +54,8 @@ def test_a_difference_is_named_and_repaired_only_if_asked() -> None:
     assert recounted(secret, {**PLACE, "repair": True}) == {**named, "repaired": True}
     assert used() == "1"
     assert recounted(secret, PLACE)["differences"] == []
+    repair = LedgerEntry.objects.get(action="recount")
+    assert (repair.reference, repair.before, repair.after) == ("ada", {"pods": "4"}, {"pods": "1"})
 
 
 @pytest.mark.parametrize(
