@@ -64,8 +64,9 @@ faults: setup-dev ## kill processes and the database, three times each; WHOLE=1 
 chaos: setup-dev ## the same in every way, with CHAOS_KILLS=50 kills each, frozen for FREEZE_SECONDS=30
 	@CHAOS_KILLS=$${CHAOS_KILLS:-50} FREEZE_SECONDS=$${FREEZE_SECONDS:-30} $(PY) -m pytest -n 0 -m faults tests/faults
 
-soak: setup-dev ## exactness under load, SOAK=20 times; sync under faults, SYNC_SEEDS=500 histories
+soak: setup-dev ## exactness under load, SOAK=20 times; WATCH_SEEDS=1000 histories of the ledger; sync under faults, SYNC_SEEDS=500 histories
 	@for round in $$(seq $${SOAK:-20}); do echo "== round $$round"; $(PY) -m pytest -q -n 0 -m faults tests/faults/test_exactness.py || exit 1; done
+	@WATCH_SEEDS=$${WATCH_SEEDS:-1000} $(PY) -m pytest -q -n 2 tests/property/test_watched_histories.py
 	@SYNC_SEEDS=$${SYNC_SEEDS:-500} $(PY) -m pytest -q -n 0 -m cluster tests/cluster/test_sync_faults.py
 
 mutants: setup-dev ## plant known faults in a copy of the code, one at a time: a test must find each

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -22,45 +22,26 @@ from engine.quantity import ZERO, Quantity
 from engine.resource_list import parse
 from policies.db.clock import read_clock
 from policies.ledger.book import Book, open_book
-from policies.ledger.live_objects import CompleteList, LiveObject, apply_list
-from policies.ledger.observed import SeenObject, due_orphans, release_missing, take_in
-from policies.ledger.release import confirm_seen, release_orphans
+from policies.ledger.observed import due_orphans, release_missing
 from policies.models import Charge, QuotaUsage, ResourceQuota
+from tests.pretended_follower import (
+    HARD,
+    NAMESPACE,
+    PODS,
+    Amounts,
+    Follower,
+    Thing,
+    quantities,
+)
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from policies.ledger.live_objects import LedgerChanges
-
-PODS: Final = "pods"
-NAMESPACE: Final = "team"
-HARD: Final = {"all": {"pods": 4, "requests.cpu": 8}, "fast": {"requests.cpu": 4}}
 NAMES: Final = ("web", "db", "job", "cache")
 LONGEST_CREATE: Final = 9  # seconds until it is stored or refused
 LONGEST_UPDATE: Final = 55
 MOST_LAG: Final = 45
 REF: Final = PolicyRef(kind="ResourceQuota", namespace=NAMESPACE, name="any")
-Amounts = dict[str, int]
-
-
-@dataclass(frozen=True)
-class Thing:
-    """An object; ``is_fast`` puts it into the second quota's scope."""
-
-    uid: str
-    name: str
-    cpu: int
-    is_fast: bool
-    version: int = 0
-    is_finished: bool = False
-    is_gone: bool = False
-
-    def usage(self, quota: str) -> Amounts:
-        """What a quota counts of it."""
-        if self.is_finished or self.is_gone or (quota == "fast" and not self.is_fast):
-            return {}
-        amounts = {"pods": 1, "requests.cpu": self.cpu}
-        return {name: amount for name, amount in amounts.items() if name in HARD[quota] and amount}
 
 
 @dataclass
@@ -82,80 +63,6 @@ class Batch(NamedTuple):
     things: list[Thing]
     received: datetime
     is_list: bool = False
-
-
-@dataclass
-class Follower:
-    """What the follower of the cluster knows: it is lost when it is restarted."""
-
-    cluster_id: int
-    uids: dict[str, UUID]
-    known: dict[str, Thing] = field(default_factory=dict)
-    recheck: set[str] = field(default_factory=set)
-
-    def seen(self, thing: Thing) -> SeenObject:
-        return SeenObject(
-            uid=thing.uid,
-            name=thing.name,
-            namespace=NAMESPACE,
-            counted=self.counted(thing),
-            is_gone=thing.is_gone,
-            is_final=thing.is_finished,
-        )
-
-    def counted(self, thing: Thing) -> dict[UUID, dict[str, Quantity]]:
-        return {
-            uid: quantities(usage)
-            for quota, uid in self.uids.items()
-            if (usage := thing.usage(quota))
-        }
-
-    def take(self, things: list[Thing], received: datetime) -> None:
-        """Pass on what is not older than what is known."""
-        news = []
-        for thing in things:
-            earlier = self.known.get(thing.uid)
-            if earlier is None or not (earlier.is_gone or earlier.version > thing.version):
-                self.known[thing.uid] = thing
-                news.append(self.seen(thing))
-        self.note(take_in(self.cluster_id, PODS, news, received=received))
-
-    def note(self, changes: LedgerChanges) -> None:
-        self.recheck |= changes.recheck.keys()
-
-    def take_list(self, things: list[Thing], received: datetime) -> None:
-        """After a gap: what is known and not on the list is gone."""
-        there = {thing.uid for thing in things}
-        lost = [replace(one, is_gone=True) for uid, one in self.known.items() if uid not in there]
-        self.take([*things, *lost], received)
-
-    def begin(self, things: list[Thing], received: datetime) -> None:
-        """After a restart: nothing is known but the ledger itself."""
-        self.known = {thing.uid: thing for thing in things}
-        self.compare(things, received)
-
-    def compare(self, things: list[Thing], received: datetime) -> None:
-        """A full pass, which other processes make as well."""
-        live = {
-            thing.uid: LiveObject(
-                name=thing.name,
-                namespace=NAMESPACE,
-                counted=self.counted(thing),
-                is_final=thing.is_finished,
-            )
-            for thing in things
-        }
-        complete = CompleteList(
-            cluster_id=self.cluster_id,
-            resource=PODS,
-            started=received,
-            objects=live,
-            places=dict.fromkeys(self.uids.values(), NAMESPACE),
-            names={uid: tuple(HARD[quota]) for quota, uid in self.uids.items()},
-        )
-        release_orphans("prod", list_started=received, seen=live)
-        apply_list(complete, believe=True)
-        confirm_seen("prod", resource=PODS, seen=live)
 
 
 class WatchedCluster:
@@ -194,6 +101,17 @@ class WatchedCluster:
             old = self.things[self.dice.choice(sorted(self.things))]
             cpu, is_fast = self.dice.randint(0, 4), self.dice.random() < 0.5
             self._ask(UnderWay(replace(old, cpu=cpu, is_fast=is_fast), old))
+
+    def resize_twice(self) -> None:
+        """Shrink an object, and ask for more again before the follower has passed that on."""
+        self.take()
+        if self.things:
+            old = self.things[self.dice.choice(sorted(self.things))]
+            self._store(small := replace(old, cpu=0))
+            self.read()
+            small = self.things[small.name]
+            self._ask(UnderWay(replace(small, cpu=old.cpu), small))
+            self.take()
 
     def ask_again(self) -> None:
         """The API server repeats a review."""
@@ -309,7 +227,7 @@ class WatchedCluster:
         """One random event; then nothing that exists may be uncharged."""
         acts = (
             *(self.create, self.create, self.create, self.wait, self.wait, self.ask_again),
-            *(self.update, self.update, self.update, self.update, self.finish, self.delete),
+            *(self.update, self.update, self.update, self.resize_twice, self.finish, self.delete),
             *(self.end_request, self.end_request, self.end_request, self.end_request, self.touch),
             *(self.read, self.read, self.take, self.take, self.repeat, self.lose_events),
             *(self.restart, self.full_pass, self.full_pass, self.recheck, self.find_orphans),
@@ -420,10 +338,6 @@ class WatchedCluster:
 
 def total_of(name: str, usages: list[Amounts]) -> int:
     return sum(usage.get(name, 0) for usage in usages)
-
-
-def quantities(amounts: Amounts) -> dict[str, Quantity]:
-    return {name: Quantity.from_int(amount) for name, amount in amounts.items()}
 
 
 def used_in_ledger() -> dict[UUID, dict[str, Quantity]]:

@@ -20,7 +20,7 @@ from policies.ledger.book import CONFIRMED, OPENING_RESOURCE, OPENING_UID, RELEA
 from policies.ledger.namespace_ledger import in_namespace
 from policies.ledger.recount import OPEN_STATES
 from policies.ledger.release import LIST_MARGIN
-from policies.ledger.rows import Cause
+from policies.ledger.rows import LedgerCause
 from policies.models import Charge, LedgerEntry
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def apply_list(
         found = in_namespace(
             (seen.cluster_id, namespace),
             lambda ledger: _NamespaceComparison(seen, ledger, believe=believe).hold(),
-            cause=Cause(LedgerEntry.Cause.LIST),
+            cause=LedgerCause(LedgerEntry.Cause.LIST),
             guard=guard,
         )
         met.added += found.added

@@ -25,7 +25,7 @@ from policies.ledger.book import (
     statements,
     stored_uid,
 )
-from policies.ledger.rows import Cause, NewCharge, NewEntry, json_text, text_of
+from policies.ledger.rows import LedgerCause, NewCharge, NewEntry, json_text, text_of
 from policies.models import Charge, LedgerEntry, QuotaUsage
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class _QuotaCameBackError(Exception):
 class NamespaceLedger:
     """The charges of one namespace, its quotas locked; every change is also in the journal."""
 
-    def __init__(self, cluster_id: int, namespace: str, cause: Cause) -> None:
+    def __init__(self, cluster_id: int, namespace: str, cause: LedgerCause) -> None:
         self.cluster_id, self.namespace, self.cause = cluster_id, namespace, cause
         self.quotas: Mapping[UUID, Quota] = lock_namespace(cluster_id, namespace)
         self._gone: set[UUID] = set()
@@ -160,7 +160,7 @@ def in_namespace(
     place: tuple[int, str],
     work: Callable[[NamespaceLedger], Result],
     *,
-    cause: Cause,
+    cause: LedgerCause,
     guard: Guard = transaction.atomic,
 ) -> Result:
     """Do the work on a namespace of a cluster in a transaction.

@@ -22,7 +22,7 @@ from policies.ledger.live_objects import LedgerChanges
 from policies.ledger.namespace_ledger import in_namespace
 from policies.ledger.recount import OPEN_STATES
 from policies.ledger.release import LIST_MARGIN
-from policies.ledger.rows import Cause
+from policies.ledger.rows import LedgerCause
 from policies.models import Charge, LedgerEntry, QuotaUsage
 
 if TYPE_CHECKING:
@@ -88,7 +88,9 @@ def take_in(  # noqa: PLR0913 - most by name
     changes = LedgerChanges()
     for namespace in sorted(watched.find_news(changes.recheck)):
         place = (cluster_id, namespace)
-        met = in_namespace(place, watched.settle, cause=Cause(LedgerEntry.Cause.WATCH), guard=guard)
+        met = in_namespace(
+            place, watched.settle, cause=LedgerCause(LedgerEntry.Cause.WATCH), guard=guard
+        )
         changes.confirmed += met.confirmed
         changes.added += met.added
         changes.corrected += met.corrected
@@ -143,7 +145,7 @@ def release_missing(  # noqa: PLR0913 - most by name
             [row for row in ledger.read(waiting) if row.object_uid not in present]
         )
 
-    lease_ended = Cause(LedgerEntry.Cause.LEASE)
+    lease_ended = LedgerCause(LedgerEntry.Cause.LEASE)
     return in_namespace((cluster_id, namespace), work, cause=lease_ended, guard=guard)
 
 

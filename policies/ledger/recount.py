@@ -196,6 +196,12 @@ def _recount_namespace(
     return all_differences
 
 
+def looks_even(quota: ResourceQuota) -> bool:
+    """Whether ``used`` is the sum of the charges, read without a lock: it may seem not to be."""
+    usage = QuotaUsage.objects.filter(cluster_id=quota.owner.pk, quota_id=quota.pk).first()
+    return usage is None or parse(usage.used) == parse(expected(quota, usage.cluster_id))
+
+
 def _difference(usage: QuotaUsage, name: str, used: str, charged: str) -> RecountDifference:
     found = led_to(usage.cluster_id, usage.quota_uid, name, used=used, charged=charged)
     return RecountDifference(

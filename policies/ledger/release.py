@@ -17,7 +17,7 @@ from policies.db.clock import read_clock
 from policies.ledger.book import OPENING_RESOURCE, OPENING_UID, require_transaction, statements
 from policies.ledger.namespace_ledger import in_namespace
 from policies.ledger.recount import OPEN_STATES, opening_row, settle
-from policies.ledger.rows import Cause
+from policies.ledger.rows import LedgerCause
 from policies.models import Charge, Cluster, LedgerEntry
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ ORPHAN_AGE: Final = dt.timedelta(seconds=120)
 """The lease of a reservation: after it an object that was not seen was not created."""
 LIST_MARGIN: Final = dt.timedelta(seconds=60)
 """A list may lack what was admitted so shortly before it began."""
-_LIST: Final = Cause(LedgerEntry.Cause.LIST)
+_LIST: Final = LedgerCause(LedgerEntry.Cause.LIST)
 
 
 def _in_each_namespace(
     charges: QuerySet[Charge],
     work: Callable[[NamespaceLedger], int],
     *,
-    cause: Cause,
+    cause: LedgerCause,
     guard: Guard = transaction.atomic,
 ) -> int:
     """Do the work in every namespace that has such charges; returns the sum.
@@ -101,7 +101,7 @@ def confirm_seen(
 def release(cluster: str, *, resource: str, uid: str, user: str = "") -> int:
     """Release the charges of an object that a person knows to be gone; returns how many."""
     charges = _open_charges(cluster, resource=resource, object_uid=uid)
-    by_hand = Cause(LedgerEntry.Cause.PERSON, user)
+    by_hand = LedgerCause(LedgerEntry.Cause.PERSON, user)
     return _in_each_namespace(
         charges, lambda ledger: ledger.release(ledger.read(charges)), cause=by_hand
     )
@@ -132,7 +132,7 @@ def release_orphans(
     def work(ledger: NamespaceLedger) -> int:
         return ledger.release([row for row in ledger.read(waiting) if row.object_uid not in uids])
 
-    lease_ended = Cause(LedgerEntry.Cause.LEASE)
+    lease_ended = LedgerCause(LedgerEntry.Cause.LEASE)
     return _in_each_namespace(waiting, work, cause=lease_ended, guard=guard)
 
 

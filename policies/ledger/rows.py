@@ -1,4 +1,4 @@
-"""UsageRow, FoundCharge, NewUsage, NewCharge, NewEntry, Key, Cause: the SQL's rows; Statements."""
+"""UsageRow, FoundCharge, NewUsage, NewCharge, NewEntry, Key, LedgerCause: rows; Statements."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def json_text(parameter: Any) -> str:
     return orjson.dumps(parameter).decode()
 
 
-class Cause(NamedTuple):
+class LedgerCause(NamedTuple):
     """Why a charge changes: a ``LedgerEntry.Cause``, and the decision or user behind it."""
 
     kind: str

@@ -18,7 +18,7 @@ from policies.ledger.book import OPENING_RESOURCE, OPENING_UID
 from policies.ledger.namespace_ledger import in_namespace
 from policies.ledger.recount import OPEN_STATES
 from policies.ledger.release import LIST_MARGIN, ORPHAN_AGE
-from policies.ledger.rows import Cause
+from policies.ledger.rows import LedgerCause
 from policies.models import Charge, LedgerEntry
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def end_by_lease(unlisted: Unlisted, *, guard: Guard = transaction.atomic) -> in
         if not equals(_opening_amounts(openings.get(uid, {}), figures), openings.get(uid, {}))
     }
     old = _charges_past_lease(unlisted, lease_end).order_by().values_list("namespace", flat=True)
-    figures = Cause(LedgerEntry.Cause.FIGURES)
+    figures = LedgerCause(LedgerEntry.Cause.FIGURES)
     for namespace in sorted(namespaces_moved | set(old.distinct())):
         ended_charges += in_namespace(
             (unlisted.cluster_id, namespace),

@@ -45,7 +45,7 @@ from policies.services.preview import (
     store_previews,
     stored_by_key,
 )
-from policies.services.quotas import recount_quotas
+from policies.services.quotas import differences_of, recount_quotas
 from policies.services.roles import bind_role, role_history, unbind_role
 from policies.services.service_accounts import (
     create_service_account,
@@ -87,6 +87,7 @@ __all__ = [
     "delete_policy",
     "delete_priority_class",
     "describe_service_account",
+    "differences_of",
     "end_service_account",
     "ensure_namespace",
     "find_object",

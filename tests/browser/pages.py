@@ -36,6 +36,7 @@ PAGES: Final = {
     "namespace without policies": "/clusters/demo-priority/namespaces/kube-system/",
     "quota board": "/quotas/",
     "quota story": "/quotas/demo/payments/",
+    "quota journal": "/quotas/demo/payments/critical/journal/",
     "changes": "/clusters/-/changes/",
     "changes, none": "/clusters/-/changes/?user=nobody-is-called-so",
     "policies": "/clusters/demo/policies/",

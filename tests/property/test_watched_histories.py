@@ -16,7 +16,8 @@ from policies.ledger.entries import replay, start_of
 from policies.ledger.recount import recount, settle
 from policies.models import LedgerEntry, Namespace, ResourceQuota, ResourceQuotaRow
 from tests import factories
-from tests.watched_cluster import HARD, WatchedCluster, used_in_ledger
+from tests.pretended_follower import HARD
+from tests.watched_cluster import WatchedCluster, used_in_ledger
 
 if TYPE_CHECKING:
     from uuid import UUID

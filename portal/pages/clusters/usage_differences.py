@@ -24,6 +24,7 @@ OBJECTS: Final = 5
 class UsageDifference:
     """One resource of one quota: both amounts, the objects behind the difference, since when."""
 
+    namespace: str
     quota: str
     resource: str
     ledger: str
@@ -37,7 +38,8 @@ def ledger_differences(cluster: Cluster) -> list[UsageDifference]:
     comparisons = UsageComparison.objects.filter(cluster=cluster, since__isnull=False)
     return [
         UsageDifference(
-            quota=f"{comparison.namespace}/{comparison.quota}",
+            namespace=comparison.namespace,
+            quota=comparison.quota,
             resource=str(difference.get("resource", "")),
             ledger=_amount_text(difference.get("ledger")),
             cluster=_amount_text(difference.get("cluster")),

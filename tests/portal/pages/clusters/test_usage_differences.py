@@ -45,7 +45,8 @@ def test_both_amounts_and_the_objects_behind_them_are_told() -> None:
     cluster = compared([{**one, "unexplained": "0"}])
     [found] = ledger_differences(cluster)
     assert found == UsageDifference(
-        quota="team/rq",
+        namespace="team",
+        quota="rq",
         resource="pods",
         ledger="3",
         cluster="1",
@@ -80,4 +81,4 @@ def test_those_that_have_differed_longest_come_first() -> None:
     for number in range(QUOTAS + 2):
         cluster = compared([{"resource": "pods"}], quota=f"rq-{number}", days=1 + number)
     found = [row.quota for row in ledger_differences(cluster)]
-    assert found == [f"team/rq-{number}" for number in range(QUOTAS + 1, 1, -1)]
+    assert found == [f"rq-{number}" for number in range(QUOTAS + 1, 1, -1)]
