@@ -15,7 +15,8 @@ from django.db import transaction
 
 from engine.kubernetes_version import version_of_release
 from policies import services
-from policies.models import Cluster
+from policies.managed_fields import CLASS
+from policies.models import Cluster, PolicyRevision
 from policies.services.field_managers import FROM_CLUSTER
 from sync import alerts
 from sync.models import SyncedObject, SyncState
@@ -50,9 +51,17 @@ def our_own_write(cluster: Cluster) -> Iterator[None]:
     with services.policy_write(cluster):
         revision_before = policy_revision(cluster)
         yield
+    if _has_class_writes(cluster, revision_before):
+        return
     # Only a state that was up to date may skip our revisions: an older one has others to compare.
     up_to_date = SyncState.objects.filter(cluster=cluster, policy_revision=revision_before)
     up_to_date.update(policy_revision=policy_revision(cluster))
+
+
+def _has_class_writes(cluster: Cluster, since: int) -> bool:
+    """Whether a namespace class followed what came from the cluster: the cluster lacks that."""
+    revisions = PolicyRevision.objects.filter(cluster=cluster.name, cluster_revision__gt=since)
+    return revisions.filter(manager__startswith=CLASS).exists()
 
 
 def policy_revision(cluster: Cluster) -> int:

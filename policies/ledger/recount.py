@@ -63,12 +63,17 @@ def settle_many(cluster_id: int, quotas: Sequence[ResourceQuota]) -> None:
     hard_rows = ResourceQuotaRow.objects.filter(quota__in=quotas)
     for pk, resource in hard_rows.values_list("quota_id", "resource"):
         resources_of[pk].append(resource)
+    changed = []
     for quota in quotas:
-        if quota.pk in usage_of:
-            usage_of[quota.pk].used = _tracked(resources_of[quota.pk], sums[quota.uid])
-        else:
+        usage = usage_of.get(quota.pk)
+        if usage is None:
             settle(quota)
-    QuotaUsage.objects.bulk_update(usage_of.values(), ["used"], batch_size=100)
+            continue
+        used = _tracked(resources_of[quota.pk], sums[quota.uid])
+        if usage.used != used:
+            usage.used = used
+            changed.append(usage)
+    QuotaUsage.objects.bulk_update(changed, ["used"], batch_size=100)
 
 
 def open_accounts(cluster: Cluster, quotas: Sequence[tuple[ResourceQuota, ResourceList]]) -> None:

@@ -1,6 +1,7 @@
 """Fields of a policy's manifest: normal form, changes, the manager of each. Pure, no Django."""
 
 from policies.managed_fields.managers import (
+    CLASS,
     GIT,
     OBJECT,
     FieldManager,
@@ -11,6 +12,7 @@ from policies.managed_fields.managers import (
     fields_of,
     managers_from_json,
     merge,
+    merge_where_free,
     others,
     overwritten,
     stamp,
@@ -18,6 +20,7 @@ from policies.managed_fields.managers import (
 from policies.managed_fields.normal_form import normal
 
 __all__ = [
+    "CLASS",
     "GIT",
     "OBJECT",
     "FieldManager",
@@ -28,6 +31,7 @@ __all__ = [
     "fields_of",
     "managers_from_json",
     "merge",
+    "merge_where_free",
     "normal",
     "others",
     "overwritten",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from policies.managed_fields.normal_form import normal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     Manifest = Mapping[str, Any]
     Steps = tuple[str, ...]
@@ -24,6 +24,8 @@ GIT: Final = "git:"
 """Before the name of a set: its manager."""
 OBJECT: Final = ""
 """The field that stands for a whole object; only a deleted one has it."""
+CLASS: Final = "class:"
+"""Before the name of a namespace class: its manager."""
 _MAPS: Final = frozenset({"labels", "annotations", "hard"})
 _CLUSTERS_OWN: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 _WITH_NORMAL_SPEC: Final = frozenset({"LimitRange", "MetadataPolicy", "ResourceQuota"})
@@ -93,16 +95,24 @@ def changed_fields(before: Manifest | None, after: Manifest | None) -> set[str]:
 
 
 def stamp(
-    managers: Managers, before: Manifest | None, after: Manifest, by: FieldManager
+    managers: Managers,
+    before: Manifest | None,
+    after: Manifest,
+    by: FieldManager,
+    *,
+    changed: Collection[str] | None = None,
 ) -> Managers:
-    """The managers after a write: ``by`` for what it changed, set or removed."""
+    """The managers after a write: ``by`` for what it changed, set or removed.
+
+    ``changed``: the changed fields, where the caller knows them.
+    """
     present = fields_of(after)
     stamped = {
         field: manager
         for field, manager in managers.items()
         if field in present or (manager.removed and field != OBJECT)
     }
-    for field in changed_fields(before, after):
+    for field in changed_fields(before, after) if changed is None else changed:
         stamped[field] = by if field in present else replace(by, removed=True)
     return stamped
 
@@ -132,6 +142,32 @@ def merge(live: Manifest, wanted: Manifest, managers: Managers, *, manager: str)
         else:
             kept.append(ManagedField(field=field, manager=owner or FieldManager(manager="")))
     return Merge(manifest=merged, conflicts=tuple(conflicts), kept=tuple(kept))
+
+
+def merge_where_free(live: Manifest, wanted: Manifest, managers: Managers, *, owner: str) -> Merge:
+    """Apply ``wanted`` over ``live`` as far as nobody else has changed anything.
+
+    Free are fields of managers whose names begin with ``owner``, and absent ones that nobody
+    removed. ``conflicts`` are the others that differ, and fields that others added; they stay.
+    """
+    differing = changed_fields(live, wanted)
+    merged = copy.deepcopy(dict(live))
+    present, left = fields_of(live), []
+    steps_of = {_path_text(steps): (steps, value) for steps, value in _walk(wanted)}
+    for field in sorted(differing):
+        holder = managers.get(field)
+        is_own = holder is not None and holder.manager.startswith(owner)
+        if not is_own and (field in present or holder is not None):
+            left.append(ManagedField(field=field, manager=holder or FieldManager(manager="")))
+        elif field in steps_of:
+            _put(merged, *steps_of[field])
+    for steps, _ in list(_walk(live)):
+        field = _path_text(steps)
+        holder = managers.get(field)
+        is_own = holder is not None and holder.manager.startswith(owner)
+        if field not in steps_of and is_own:
+            _remove(merged, steps)
+    return Merge(manifest=merged, conflicts=tuple(left))
 
 
 def overwritten(

@@ -9,6 +9,12 @@ from policies.models.ledger import Charge, LedgerPass, QuotaUsage, QuotaUsagePoi
 from policies.models.ledger_entry import LedgerEntry
 from policies.models.limit_range import LimitRange, LimitRangeRow
 from policies.models.metadata_policy import MetadataPolicy, MetadataPolicyRule
+from policies.models.namespace_class import (
+    ClassMember,
+    ClassPolicy,
+    NamespaceClass,
+    NamespaceClassVersion,
+)
 from policies.models.policy_object import PolicyObject
 from policies.models.priority_class import PriorityClass
 from policies.models.resource_quota import (
@@ -23,6 +29,8 @@ from policies.models.tokens import ApiToken, ServiceAccount
 __all__ = [
     "ApiToken",
     "Charge",
+    "ClassMember",
+    "ClassPolicy",
     "Cluster",
     "ClusterFollower",
     "CompilablePolicy",
@@ -36,6 +44,8 @@ __all__ = [
     "MetadataPolicy",
     "MetadataPolicyRule",
     "Namespace",
+    "NamespaceClass",
+    "NamespaceClassVersion",
     "ObjectManagers",
     "OncomingWrite",
     "PolicyObject",

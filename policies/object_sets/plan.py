@@ -24,8 +24,8 @@ from policies.manifests import diff_in_words
 from policies.manifests.documents import ManifestError
 from policies.manifests.refusals import refusal_problems
 from policies.manifests.render import admission_configuration, render_documents, render_manifests
-from policies.object_sets.brake import brake
 from policies.object_sets.deletions import Deletion, find_deletions
+from policies.services.brake import brake
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

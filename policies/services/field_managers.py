@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from policies.managed_fields import (
     GIT,
     OBJECT,
     FieldManager,
+    changed_fields,
     fields_of,
     managers_from_json,
     stamp,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 FROM_CLUSTER: Final = "cluster:"
 """Before the name of a cluster: the user in the history of what came from it."""
+_NOWHERE: Final = {"name": "", "namespace": ""}
 
 
 class FieldWriter(NamedTuple):
@@ -108,6 +111,7 @@ def note_written(cluster: Cluster, writes: Sequence[Written], user: str) -> None
     stored = managers_of(cluster, [each.key for each in writes])
     kept: list[ObjectManagers] = []
     gone: list[int] = []
+    alike: dict[str, set[str]] = {}
     for each in writes:
         by = FieldManager(
             manager=writer.manager, commit=writer.commit, revision=each.revision, time=time
@@ -115,7 +119,9 @@ def note_written(cluster: Cluster, writes: Sequence[Written], user: str) -> None
         row = stored.get(each.key) or _new_row(cluster, each.key)
         if each.after is not None:
             row.set = set_of(writer.manager) or row.set
-            _set_fields(row, stamp(managers_from_json(row.fields), each.before, each.after, by))
+            changed = _changed_fields(each, alike)
+            managers = managers_from_json(row.fields)
+            _set_fields(row, stamp(managers, each.before, each.after, by, changed=changed))
             kept.append(row)
         elif row.set and row.set != set_of(writer.manager):
             removed = FieldManager(**{**by.to_json(), "removed": True})
@@ -126,6 +132,19 @@ def note_written(cluster: Cluster, writes: Sequence[Written], user: str) -> None
     _store(kept)
     if gone:
         ObjectManagers.objects.filter(pk__in=gone).delete()
+
+
+def _changed_fields(write: Written, alike: dict[str, set[str]]) -> set[str]:
+    """The changed fields of a write; many at once are often the same, but for their places."""
+    content = json.dumps(
+        [
+            manifest and {**manifest, "metadata": {**manifest.get("metadata", {}), **_NOWHERE}}
+            for manifest in (write.before, write.after)
+        ]
+    )
+    if content not in alike:
+        alike[content] = changed_fields(write.before, write.after)
+    return alike[content]
 
 
 def claim(

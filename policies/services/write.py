@@ -1,4 +1,4 @@
-"""``policy_write``: a thread's open writes, lock, revision numbers, ``record``, notify, lint."""
+"""``policy_write``: open writes, lock, revision numbers, ``record``, followers, notify, lint."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from django.db.models import Max
 
 from policies import snapshot
 from policies.lints import Lint, lint_namespace
+from policies.managed_fields import CLASS
 from policies.models import Cluster, PolicyRevision, PriorityClass, QuotaUsage, Recorded
 from policies.services.field_managers import Written, note_written, writer_of
 from policies.validators import PlacedError, as_validation_error
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from django.core.exceptions import ValidationError
 
@@ -65,6 +66,7 @@ class _Write:
     pk: int | None
     number: int
     changed: bool = False
+    written: dict[Key, str] = field(default_factory=dict)
 
     def is_of(self, cluster: Cluster) -> bool:
         return cluster is self.cluster or (cluster.pk is not None and cluster.pk == self.pk)
@@ -79,6 +81,9 @@ class _ThreadState(threading.local):
 
 
 _thread = _ThreadState()
+followers: Final[list[Callable[[Cluster, Mapping[Key, str]], None]]] = []
+"""Called before a write ends, with the objects written, each with its user, but for those that a
+namespace class wrote: what follows from them belongs to the same transaction."""
 
 
 @contextmanager
@@ -99,9 +104,17 @@ def policy_write(cluster: Cluster) -> Iterator[None]:
             # The cluster's row comes last: decisions hold it while they commit, and must not wait
             # for a long import. A transaction that will be rolled back counts nothing.
             if write.changed and not connection.needs_rollback:
+                _let_follow(write)
                 _count_revision(write)
         finally:
             _thread.writes.remove(write)
+
+
+def _let_follow(write: _Write) -> None:
+    while write.written:
+        written, write.written = write.written, {}
+        for follow in followers:
+            follow(write.cluster, written)
 
 
 def lock_used(cluster: Cluster, namespaces: Collection[str] | None = None) -> None:
@@ -221,6 +234,8 @@ def record_objects(
     user, reason = author
     open_write = changed_write(owner)
     writer = writer_of(user)
+    if not writer.manager.startswith(CLASS):
+        open_write.written |= {names_of(instance): user for instance in instances}
     note_written(
         owner,
         [
@@ -274,6 +289,8 @@ def record_object(
         instance.owner, {**_revision_names(instance), **fields}, author=author, number=number
     )
     if not isinstance(instance, Cluster):
+        if not writer_of(author[0]).manager.startswith(CLASS):
+            changed_write(instance.owner).written[names_of(instance)] = author[0]
         written = Written(
             key=names_of(instance), before=before, after=after, revision=revision.number
         )

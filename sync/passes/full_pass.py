@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from django.db.models import Count
 
 from policies.db.clock import read_clock
-from policies.object_sets.brake import brake
 from policies.plurals import counted
+from policies.services.brake import brake
 from sync.installation.compiled_policies import write_compiled
 from sync.models import SyncCursor, SyncedObject, SyncResult, SyncRun, SyncState
 from sync.passes import baseline, ledger_pass

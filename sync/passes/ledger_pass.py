@@ -22,7 +22,7 @@ from policies.ledger.live_objects import apply_list, count_vanished
 from policies.ledger.release import confirm_seen, release_orphans
 from policies.ledger.unlisted import end_by_lease
 from policies.models import LedgerPass
-from policies.object_sets.brake import brake
+from policies.services.brake import brake
 from sync import alerts, policy_writes
 from sync.errors import (
     APIError,

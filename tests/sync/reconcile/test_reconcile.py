@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies.managed_fields import normal
-from policies.object_sets.brake import brake
+from policies.services.brake import brake
 from sync.reconcile import (
     ResolutionError,
     differences,
