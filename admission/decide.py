@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from admission import hints, writer
+from admission import hints, metrics, writer
 from admission.record import write
 from admission.record.redaction import is_unstorable
 from admission.writer import OverBudgetError, UnavailableError
@@ -20,7 +20,7 @@ from engine import chain
 from engine.bounds import LONGEST_REVIEW, TooLongError
 from engine.decision import Decision, Reason, Violation
 from engine.policy import Authority, PolicySet
-from engine.request import Phase
+from engine.request import Operation, Phase
 from policies import ledger, snapshot
 from policies.snapshot import Authentication
 
@@ -190,7 +190,9 @@ class _PendingReview(writer.PendingDecision):
                 quota: book.used(self.quotas[quota].id, object_key, used_before.get(quota, {}))
                 for quota in self.prepared.quotas
             }
-            decision = self._charged(self.prepared.decide(used), book)
+            decided = self.prepared.decide(used)
+            postponed = self._not_known_yet() if decided.allowed else None
+            decision = postponed or self._charged(decided, book)
             self._announce(decision)
         circumstances = write.Circumstances(
             cluster=self.call.cluster,
@@ -212,6 +214,25 @@ class _PendingReview(writer.PendingDecision):
             return
         if decision.allowed and self.call.phase is Phase.VALIDATE:
             hints.announce(request, cluster.id)
+
+    def _not_known_yet(self) -> Decision | None:
+        """Deny a create in a namespace that a class may still give policies to: try again."""
+        cluster, request = self.cluster, self.request
+        if cluster is None or request is None or cluster.authority is not Authority.PORTAL:
+            return None
+        if not _begins_something(request):
+            return None
+        # Without a follower it might stay unknown for long: what is known decides then.
+        if not cluster.awaits_policies(request.namespace) or not snapshot.is_followed(cluster.id):
+            return None
+        metrics.NOT_KNOWN_YET.labels(cluster=cluster.name).inc()
+        message = (
+            f"namespace {request.namespace} is not known to the portal yet, and may get policies"
+            " from a namespace class; try again"
+        )
+        reason = Reason.NAMESPACE_NOT_KNOWN_YET
+        field = "metadata.namespace"
+        return _refusal(503, "ServiceUnavailable", reason, field=field, message=message)
 
     def _charged(self, decision: Decision, book: Book) -> Decision:
         """Charge all quotas; deny the object instead where too many unconfirmed ones wait."""
@@ -242,6 +263,15 @@ class _PendingReview(writer.PendingDecision):
                 decision=self.id,
             )
         return decision
+
+
+def _begins_something(request: AdmissionRequest) -> bool:
+    """Whether an object is created that policies of its namespace would judge."""
+    if request.operation is not Operation.CREATE or request.sub_resource:
+        return False
+    # A namespace comes before its policies, and these come to tell us of themselves.
+    is_before = request.kind.kind == "Namespace" or chain.is_policy_object(request)
+    return not is_before and not chain.is_canary(request)
 
 
 def patient(request: AdmissionRequest) -> AdmissionRequest:

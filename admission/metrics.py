@@ -46,6 +46,11 @@ WAITS: Final = Counter(
     "Reviews that met a write under way in their namespace: waited, gave up, or were too many.",
     ["outcome"],
 )
+NOT_KNOWN_YET: Final = Counter(
+    "gatehouse_admission_namespace_not_known_yet",
+    "Creates told to try again: their namespace is unknown, and a class may match it.",
+    ["cluster"],
+)
 _PHASES: Final = ("mutate", "validate")
 _VERDICTS: Final = ("allowed", "mutated", "denied")
 _REFUSED: Final = ("400", "401", "403", "405", "413", "415")
@@ -60,6 +65,8 @@ def begin_at_zero(clusters: Iterable[str]) -> None:
     for phase, verdict, cluster in itertools.product(_PHASES, _VERDICTS, clusters):
         for dry_run in ("false", "true"):
             DECISIONS.labels(cluster=cluster, phase=phase, verdict=verdict, dry_run=dry_run)
+    for cluster in clusters:
+        NOT_KNOWN_YET.labels(cluster=cluster)
     for phase in _PHASES:
         SECONDS.labels(phase=phase)
     for status in _REFUSED:

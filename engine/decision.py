@@ -34,6 +34,7 @@ class Reason(StrEnum):
     UNCOVERED_SCOPE = "UncoveredScope"
     EXCEEDED_QUOTA = "ExceededQuota"
     TOO_MANY_UNCONFIRMED = "TooManyUnconfirmed"
+    NAMESPACE_NOT_KNOWN_YET = "NamespaceNotKnownYet"
     BAD_SCOPE_SELECTOR = "BadScopeSelector"
     INVALID_OBJECT = "InvalidObject"
     UNREADABLE_OBJECT = "UnreadableObject"

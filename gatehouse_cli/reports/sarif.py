@@ -31,6 +31,7 @@ DESCRIPTIONS: Final[dict[str, str]] = {
     Reason.UNCOVERED_SCOPE: "A limited scope has no quota that covers it.",
     Reason.EXCEEDED_QUOTA: "A quota has no room for the object.",
     Reason.TOO_MANY_UNCONFIRMED: "The namespace has too many objects that were not seen yet.",
+    Reason.NAMESPACE_NOT_KNOWN_YET: "The namespace may still get policies: try again.",
     Reason.REVIEW_TOO_LONG: "Judging the object takes longer than a review may.",
     Reason.BAD_SCOPE_SELECTOR: "The scope selector of a quota cannot be evaluated.",
     Reason.INVALID_OBJECT: "The API server's own validation refuses the object.",

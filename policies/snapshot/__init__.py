@@ -1,5 +1,6 @@
 """The snapshot: all policies of all clusters, compiled in memory; the only loader of policies."""
 
+from policies.snapshot.followed import is_followed
 from policies.snapshot.holder import current, forget, known, refresh, start, stop
 from policies.snapshot.revisions import (
     CHANNEL,
@@ -36,6 +37,7 @@ __all__ = [
     "decode_stored_quota",
     "forget",
     "has_cluster",
+    "is_followed",
     "known",
     "load",
     "load_many",

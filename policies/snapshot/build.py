@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from policies.snapshot.assemble import ClusterContext, as_of, assemble
 from policies.snapshot.read import (
     changes_since,
+    read_classes,
     read_credentials,
     read_heads,
     read_places,
@@ -71,7 +72,8 @@ def _read_clusters(
         else:
             namespaces = known_clusters[head.name].namespaces.items()
             kept = {name: policies for name, policies in namespaces if name not in changed}
-            built |= _compiled_clusters([head], changed, kept)
+            bare = known_clusters[head.name].bare - changed
+            built |= _compiled_clusters([head], changed, kept, bare)
     return built | _compiled_clusters(whole_heads, None, {}) if whole_heads else built
 
 
@@ -92,9 +94,12 @@ def _changed_namespaces(known_cluster: ClusterPolicies | None, head: Head) -> se
 
 
 def _compiled_clusters(
-    heads: Collection[Head], changed: set[str] | None, kept: Mapping[str, NamespacePolicies]
+    heads: Collection[Head],
+    changed: set[str] | None,
+    kept: Mapping[str, NamespacePolicies],
+    bare: frozenset[str] = frozenset(),
 ) -> dict[str, ClusterPolicies]:
-    """Compile the namespaces of these names, or all, and add the kept ones."""
+    """Compile the namespaces of these names, or all, and add the kept and bare ones."""
     cluster_ids = [head.id for head in heads]
     credentials = read_credentials(cluster_ids)
     limited = limited_resources_of(cluster_ids)
@@ -102,7 +107,12 @@ def _compiled_clusters(
         head.id: ClusterContext(head.name, limited[head.id], head.authority, head.version)
         for head in heads
     }
-    assembled = assemble(read_policies(read_places(cluster_ids, changed)), now)
+    classes = read_classes()
+    places = read_places(cluster_ids, changed)
+    assembled = assemble(read_policies(places), now)
+    names: dict[int, set[str]] = {head.id: set() for head in heads}
+    for place in places:
+        names[place.cluster_id].add(place.name)
     return {
         head.name: ClusterPolicies(
             id=head.id,
@@ -114,7 +124,10 @@ def _compiled_clusters(
             authority=head.authority,
             version=head.version,
             namespaces={**as_of(kept, now[head.id]), **assembled[head.id]},
+            bare=bare | (names[head.id] - assembled[head.id].keys()),
             credentials=credentials[head.id],
+            class_selectors=tuple([each.selector for each in classes if each.covers(head.name)]),
+            portal_namespace=head.portal_namespace,
         )
         for head in heads
     }

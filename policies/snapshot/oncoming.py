@@ -20,6 +20,7 @@ from django.db.models.functions import Now
 from policies.db.deferred import ask, is_postgresql
 from policies.models import Cluster, ClusterFollower, OncomingWrite
 from policies.snapshot import marks
+from policies.snapshot.followed import YOUNG
 from policies.snapshot.marks import Arrival, Place
 
 if TYPE_CHECKING:
@@ -29,15 +30,9 @@ if TYPE_CHECKING:
 
 CHANNEL: Final = "gatehouse_oncoming"
 """PostgreSQL's notifications: ``+ write cluster namespace`` and ``- cluster revision write,…``."""
-HEARTBEAT_SECONDS: Final = 10
-"""A follower with an older heartbeat may not see a write soon: nobody waits for it."""
 FORGET_SECONDS: Final = 60
 _AT_ONCE: Final = 300  # writes in a notification, which holds 8,000 bytes
 _UPDATE, _DELETE = OncomingWrite.Operation.UPDATE, OncomingWrite.Operation.DELETE
-_YOUNG: Final = {
-    "postgresql": f"clock_timestamp() - interval '{HEARTBEAT_SECONDS} seconds'",
-    "sqlite": f"strftime('%%Y-%%m-%%d %%H:%%M:%%f', 'now', '-{HEARTBEAT_SECONDS} seconds')",
-}
 _COLUMNS: Final = {
     "kind": 63,
     "namespace": 63,
@@ -92,7 +87,7 @@ def announce(  # noqa: PLR0913 - the columns of a write
     texts = (kind, namespace, name, operation, object_uid, resource_version)
     if not namespace or not all(map(_fits, texts, _COLUMNS.values())):
         return False  # no API server makes such names, and the table has no room for them
-    statement = _INSERT.format(young=_YOUNG[connection.vendor])
+    statement = _INSERT.format(young=YOUNG[connection.vendor])
     if is_postgresql():
         statement = _NOTIFIED.format(insert=statement)
     written_rows = ask(statement, (*texts, cluster_id))()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Case, F, When
 
 from engine.kubernetes_version import stored_version
 from engine.policy import Authority
@@ -20,6 +21,7 @@ from policies.models import (
     MetadataPolicy,
     MetadataPolicyRule,
     Namespace,
+    NamespaceClass,
     PolicyObject,
     PolicyRevision,
     ResourceQuota,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from django.db.models import Model, QuerySet
 
     from engine.kubernetes_version import KubernetesVersion
+    from engine.namespace_class import NamespaceClass as EngineClass
     from policies.snapshot.decode import Row
 
 AT_ONCE: Final = 500
@@ -62,6 +65,7 @@ class Head(NamedTuple):
     unconfirmed_limit: int
     authority: Authority
     version: KubernetesVersion
+    portal_namespace: str
 
 
 class NamespaceRow(NamedTuple):
@@ -87,23 +91,29 @@ class Policies(NamedTuple):
 
 def read_heads() -> list[Head]:
     """Read the rows of all clusters; one small query."""
-    identity = ("id", "uid", "name", "policy_revision")
+    identity = ("id", "uid", "name", "policy_revision", "portal_namespace")
     columns = (*identity, "unconfirmed_limit", "authority", "kubernetes_version")
     clusters = Cluster.objects.order_by("id")
     return [
-        Head(pk, as_uuid(uid), name, number, limit, Authority(authority), stored_version(version))
-        for pk, uid, name, number, limit, authority, version in _fetch_rows(clusters, *columns)
+        Head(pk, as_uuid(uid), name, number, limit, Authority(ruler), stored_version(version), own)
+        for pk, uid, name, number, own, limit, ruler, version in _fetch_rows(clusters, *columns)
     ]
+
+
+def read_classes() -> list[EngineClass]:
+    """Read all namespace classes; one small query."""
+    return [each.value for each in NamespaceClass.objects.only("manifest")]
 
 
 def changes_since(cluster: str, revision: int) -> set[tuple[int, str]]:
     """Read the namespaces written after a revision: pairs of revision and namespace.
 
-    An empty namespace means the cluster as a whole.
+    An empty namespace means the cluster as a whole; a Namespace itself counts as inside of it.
     """
     # By name, which is all that a revision keeps of its cluster.
     revisions = PolicyRevision.objects.filter(cluster=cluster, cluster_revision__gt=revision)
-    return set(revisions.order_by().values_list("cluster_revision", "namespace").distinct())
+    place = Case(When(kind=Namespace.kind, then=F("name")), default=F("namespace"))
+    return set(revisions.order_by().values_list("cluster_revision", place).distinct())
 
 
 def read_places(clusters: Collection[int], names: Collection[str] | None) -> list[NamespaceRow]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from uuid import UUID
 
+    from engine.namespace_class import NamespaceSelector
+
 
 class Authentication(StrEnum):
     """The result of looking up a presented secret."""
@@ -89,8 +91,9 @@ class NamespacePolicies:
 class ClusterPolicies:
     """All policies of one cluster at one ``revision``.
 
-    ``namespaces`` has those with policies of their own; ``credentials`` the digests that are not
-    revoked, each with its expiry (None: never).
+    ``namespaces`` has those with policies of their own, ``bare`` the names of the others that are
+    known; ``credentials`` the digests that are not revoked, each with its expiry (None: never).
+    ``class_selectors`` are those of the namespace classes for this cluster.
     """
 
     id: int
@@ -102,7 +105,18 @@ class ClusterPolicies:
     authority: Authority = Authority.PORTAL
     version: KubernetesVersion = DEFAULT_VERSION
     namespaces: Mapping[str, NamespacePolicies] = field(default_factory=dict)
+    bare: frozenset[str] = frozenset()
     credentials: Mapping[str, dt.datetime | None] = field(default_factory=dict)
+    class_selectors: tuple[NamespaceSelector, ...] = ()
+    portal_namespace: str = ""
+
+    def awaits_policies(self, namespace: str) -> bool:
+        """Whether a namespace is unknown here, and a class may give it policies once it is."""
+        if not self.class_selectors or namespace in self.namespaces or namespace in self.bare:
+            return False
+        # By name alone: what labels it has is unknown, too.
+        own = self.portal_namespace
+        return any(each.could_match(namespace, reserved=own) for each in self.class_selectors)
 
     def policy_set(self, namespace: str) -> PolicySet:
         """The policy set of a namespace, with used amounts of 0.

@@ -3,17 +3,19 @@
 from policies.services.classes.carry_out import WINDOW, Given, give_classes
 from policies.services.classes.exceptions import give_back
 from policies.services.classes.plan import exceptions_of
-from policies.services.classes.versions import (
-    BRAKED,
+from policies.services.classes.preview import (
     ClassPreview,
     PolicyEffect,
+    preview_class,
+    preview_deletion,
+    read_class,
+)
+from policies.services.classes.versions import (
+    BRAKED,
     SavedClass,
     confirm_leaving,
     delete_class,
     held_deletions,
-    preview_class,
-    preview_deletion,
-    read_class,
     save_class,
 )
 

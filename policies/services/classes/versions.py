@@ -10,14 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Max
 
-from engine.errors import DecodeError
-from engine.namespace_class import (
-    OnLeave,
-    decode_namespace_class,
-    encode_namespace_class,
-    validate_namespace_class,
-)
-from policies.managed_fields import changed_fields
+from engine.namespace_class import OnLeave, decode_namespace_class
 from policies.models import (
     ClassMember,
     ClassPolicy,
@@ -27,17 +20,13 @@ from policies.models import (
     NamespaceClassVersion,
     QuotaUsage,
 )
-from policies.object_rules import text_errors
 from policies.services.classes.carry_out import Given, give_classes, is_braked
 from policies.services.classes.plan import matching, plan_namespaces
-from policies.services.write import StaleRevisionError, policy_write
-from policies.validators import PlacedError, as_validation_error, decode_error_as_field_error
+from policies.services.classes.preview import concerned, covering_nothing, read_class
+from policies.services.write import Action, StaleRevisionError, policy_write, record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from policies.services.classes.plan import ClassPlan
-    from policies.services.write import Key
+    from collections.abc import Iterator, Sequence
 
 BRAKED = "deletions_need_confirmation"
 
@@ -49,56 +38,6 @@ class SavedClass:
     instance: NamespaceClass
     changed: bool
     given: Given = field(default_factory=Given)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyEffect:
-    """What a version would do with one policy; ``fields`` are those that change."""
-
-    cluster: str
-    key: Key
-    action: str
-    fields: tuple[str, ...] = ()
-    before: Mapping[str, Any] | None = None
-    after: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassPreview:
-    """What saving a class would do.
-
-    ``namespaces`` are those that it would match, by cluster; ``exceptions`` the fields that stay
-    as somebody set them; ``needs_confirmation``: the deletions are so many.
-    """
-
-    manifest: Mapping[str, Any] | None
-    version: int
-    namespaces: Mapping[str, tuple[str, ...]]
-    effects: tuple[PolicyEffect, ...] = ()
-    problems: tuple[str, ...] = ()
-    exceptions: int = 0
-    needs_confirmation: bool = False
-
-    def having(self, action: str) -> list[PolicyEffect]:
-        """The effects of one action: make, change or remove."""
-        return [each for each in self.effects if each.action == action]
-
-
-def read_class(manifest: Any) -> dict[str, Any]:
-    """Check a class's manifest, and return it as it is stored; raises ``ValidationError``."""
-    try:
-        value = decode_namespace_class(manifest)
-        errors = [*text_errors(manifest), *validate_namespace_class(value)]
-    except DecodeError as error:
-        errors = [decode_error_as_field_error(error)]
-    if errors:
-        raise as_validation_error(
-            PlacedError(
-                each.message, code=each.type.cause, path=each.field, place=("", None, "manifest")
-            )
-            for each in errors
-        )
-    return encode_namespace_class(value)
 
 
 def save_class(
@@ -123,12 +62,14 @@ def save_class(
         if stored is not None and stored.manifest == checked:
             return SavedClass(instance=stored, changed=False)
         instance = stored or NamespaceClass(name=name)
+        before = dict(stored.manifest) if stored else None
         instance.version = _last_version(name) + 1
         instance.read_manifest(checked)
         instance.save()
         NamespaceClassVersion.objects.create(
             name=name, number=instance.version, user=user, reason=reason, manifest=checked
         )
+        _record_in_clusters(before, checked, author=(user, reason))
         given = _give_everywhere(instance, user=user, reason=reason, confirmed=confirmed)
     return SavedClass(instance=instance, changed=True, given=given)
 
@@ -147,7 +88,8 @@ def delete_class(
         _require_fresh(fresh, expected_version)
         if fresh is None:
             return Given()
-        fresh.manifest = _covering_nothing(fresh.manifest)
+        _record_in_clusters(fresh.manifest, None, author=(user, reason))
+        fresh.manifest = covering_nothing(fresh.manifest)
         given = _give_everywhere(fresh, user=user, reason=reason, confirmed=confirmed)
         number = _last_version(fresh.name) + 1
         NamespaceClassVersion.objects.create(
@@ -185,140 +127,47 @@ def _held(stored: NamespaceClass) -> int:
     ).count()
 
 
-def preview_class(manifest: Any) -> ClassPreview:
-    """What saving this manifest would do; stores nothing. Raises ``ValidationError``."""
-    checked = read_class(manifest)
-    name = checked["metadata"]["name"]
-    stored = NamespaceClass.objects.filter(name=name).first()
-    candidate = stored or NamespaceClass(pk=0, name=name, version=0)
-    candidate.read_manifest(checked)
-    candidate.version += 1
-    return _previewed(candidate)
-
-
-def preview_deletion(stored: NamespaceClass) -> ClassPreview:
-    """What deleting a class would do; stores nothing."""
-    stored.manifest = _covering_nothing(stored.manifest)
-    return _previewed(stored)
-
-
-def _previewed(candidate: NamespaceClass) -> ClassPreview:
-    others = [each for each in NamespaceClass.objects.all() if each.name != candidate.name]
-    classes = [*others, candidate]
-    value = candidate.value
-    namespaces: dict[str, tuple[str, ...]] = {}
-    effects: list[PolicyEffect] = []
-    problems: list[str] = []
-    exceptions = removals = 0
-    for cluster, places in _concerned(candidate):
-        planned = plan_namespaces(cluster, places, classes)
-        matched = [each.name for each in places if matching([(candidate, value)], cluster, each)]
-        if matched:
-            namespaces[cluster.name] = tuple(matched)
-        effects += _effects(cluster, planned)
-        members = [each for each in planned.members if each.namespace_class_id == candidate.pk]
-        problems += [
-            f"{cluster.name}/{member.namespace.name}: {text}"
-            for member in members
-            for text in member.problems
-        ]
-        exceptions += sum(
-            row.exception_count
-            for row in planned.rows
-            if row.namespace_class.name == candidate.name
-        )
-        removals += len(planned.removals.get(candidate.pk, ()))
-    return ClassPreview(
-        manifest=candidate.manifest,
-        version=candidate.version,
-        namespaces=namespaces,
-        effects=tuple(effects),
-        problems=tuple(problems),
-        exceptions=exceptions,
-        needs_confirmation=bool(removals) and is_braked(candidate, removals),
-    )
-
-
-def _effects(cluster: Cluster, planned: ClassPlan) -> Iterator[PolicyEffect]:
-    for news in planned.news.values():
-        for new in news:
-            yield PolicyEffect(cluster=cluster.name, key=new.key, action="make", after=new.after)
-    seen: dict[tuple[str, ...], tuple[str, ...]] = {}
-    for changes in planned.changes.values():
-        for change in changes:
-            text = (
-                change.key[0],
-                change.key[2],
-                repr(_spec(change.before)),
-                repr(_spec(change.after)),
-            )
-            if text not in seen:
-                seen[text] = tuple(sorted(changed_fields(change.before, change.after)))
-            yield PolicyEffect(
-                cluster=cluster.name,
-                key=change.key,
-                action="change",
-                fields=seen[text],
-                before=change.before,
-                after=change.after,
-            )
-    for removals in planned.removals.values():
-        for row, stored in removals:
-            key = (row.kind, stored.namespace_name, row.name)
-            before = stored.to_manifest()
-            yield PolicyEffect(cluster=cluster.name, key=key, action="remove", before=before)
-
-
-def _spec(manifest: Mapping[str, Any] | None) -> Any:
-    shown = manifest or {}
-    metadata = {name: v for name, v in (shown.get("metadata") or {}).items() if name != "namespace"}
-    return (metadata, shown.get("spec"))
-
-
-def _covering_nothing(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The class as it is when its last namespace leaves: for no cluster."""
-    return {**manifest, "spec": {**manifest["spec"], "clusters": ["-"]}}
-
-
-def _concerned(stored: NamespaceClass) -> Iterator[tuple[Cluster, list[Namespace]]]:
-    """The namespaces that a class matches or has as members, by cluster."""
-    value = stored.value
-    members = set(
-        ClassMember.objects.filter(namespace_class_id=stored.pk).values_list(
-            "namespace_id", flat=True
-        )
-    )
-    for cluster in Cluster.objects.order_by("id"):
-        places = list(Namespace.objects.filter(cluster=cluster).order_by("id"))
-        for each in places:
-            each.cluster = cluster  # it would be fetched for each
-        concerned = [
-            each
-            for each in places
-            if each.pk in members or matching([(stored, value)], cluster, each)
-        ]
-        if concerned:
-            yield cluster, concerned
-
-
 def _give_everywhere(stored: NamespaceClass, *, user: str, reason: str, confirmed: int) -> Given:
-    concerned = list(_concerned(stored))
+    places_of = list(concerned(stored))
     others = [each for each in NamespaceClass.objects.all() if each.pk != stored.pk]
     classes = [*others, stored]
     removals = sum(
         len(plan_namespaces(cluster, places, classes).removals.get(stored.pk, ()))
-        for cluster, places in concerned
+        for cluster, places in places_of
         if _may_remove(stored, places)
     )
     _require_confirmed(stored, removals, confirmed)
     why = f"class {stored.name}, version {stored.version}" + (f": {reason}" if reason else "")
     total = Given()
-    for cluster, places in concerned:
+    for cluster, places in places_of:
         given = give_classes(
             cluster, places, user=user, reason=why, classes=classes, confirmed=True
         )
         total = _sum(total, given)
     return total
+
+
+def _record_in_clusters(
+    before: dict[str, Any] | None, after: dict[str, Any] | None, *, author: tuple[str, str]
+) -> None:
+    """Record the write in the history of each cluster that the class is for, or was.
+
+    So that it gets a new revision: snapshots read the selectors of classes again.
+    """
+    values = [decode_namespace_class(each) for each in (before, after) if each]
+    update = Action.UPDATE if before and after else Action.CREATE if after else Action.DELETE
+    for cluster in Cluster.objects.order_by("id"):
+        if any(each.covers(cluster.name) for each in values):
+            fields = {
+                "cluster": cluster.name,
+                "namespace": "",
+                "kind": NamespaceClass.kind,
+                "name": values[-1].name,
+                "action": update,
+                "before": before,
+                "after": after,
+            }
+            record(cluster, fields, author=author)
 
 
 def _may_remove(stored: NamespaceClass, places: Sequence[Namespace]) -> bool:

@@ -1,0 +1,29 @@
+"""``is_followed``: whether a follower watches a cluster right now, by its heartbeat."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.db import connection
+
+from policies.db.deferred import ask
+from policies.models import ClusterFollower
+
+HEARTBEAT_SECONDS: Final = 10
+"""A follower with an older heartbeat may not see soon what happens in its cluster."""
+YOUNG: Final = {
+    "postgresql": f"clock_timestamp() - interval '{HEARTBEAT_SECONDS} seconds'",
+    "sqlite": f"strftime('%%Y-%%m-%%d %%H:%%M:%%f', 'now', '-{HEARTBEAT_SECONDS} seconds')",
+}
+"""The earliest time of a heartbeat that counts, in the words of each database."""
+_SQL: Final = f"""
+    SELECT cluster_id FROM {ClusterFollower._meta.db_table}
+    WHERE cluster_id = %s AND heartbeat > {{young}}"""  # noqa: S608, SLF001 - our own names
+
+
+def is_followed(cluster_id: int) -> bool:
+    """Whether what happens in a cluster is known here within a moment.
+
+    It may be asked inside a transaction of few packets.
+    """
+    return bool(ask(_SQL.format(young=YOUNG[connection.vendor]), (cluster_id,))())
