@@ -23,11 +23,14 @@ from policies.lists.selection import (
 from policies.models import (
     ApiToken,
     Charge,
+    ClassMember,
+    ClassPolicy,
     Cluster,
     LedgerEntry,
     LimitRange,
     MetadataPolicy,
     Namespace,
+    NamespaceClass,
     PolicyRevision,
     PriorityClass,
     ResourceQuota,
@@ -73,6 +76,42 @@ class ClusterFilter(_NameFilter):
     class Meta(_ListOptions):
         model = Cluster
         fields: ClassVar = _RECORDED
+
+
+class NamespaceClassFilter(_NameFilter):
+    """Namespace classes by name, version and time."""
+
+    class Meta(_ListOptions):
+        model = NamespaceClass
+        fields: ClassVar = {"created": _TIME, "updated": _TIME, "version": _NUMBER}
+
+
+class _OfClassFilter(django_filters.FilterSet):
+    namespaceClass = django_filters.CharFilter(  # noqa: N815 - in the style of Kubernetes
+        field_name="namespace_class__name", label="Class"
+    )
+    cluster = django_filters.CharFilter(field_name="namespace__cluster__name", label="Cluster")
+    namespace = django_filters.CharFilter(field_name="namespace__name", label="Namespace")
+
+
+class ClassMemberFilter(_OfClassFilter):
+    """Namespaces of classes by class, place and version."""
+
+    has_left = TrueFalseFilter(field_name="has_left")
+
+    class Meta(_ListOptions):
+        model = ClassMember
+        fields: ClassVar = {"version": _NUMBER}
+
+
+class ClassPolicyFilter(_OfClassFilter):
+    """Policies of classes by class, place and object; those with exceptions."""
+
+    exceptions = WholeNumberFilter(field_name="exception_count", lookup_expr="gte")
+
+    class Meta(_ListOptions):
+        model = ClassPolicy
+        fields: ClassVar = {"kind": ["exact"], "name": ["exact"], "version": _NUMBER}
 
 
 class _OfClusterFilter(django_filters.FilterSet):

@@ -307,6 +307,7 @@ SPECTACULAR_SETTINGS = {
                 "LimitRange",
                 "MetadataPolicy",
                 "Namespace",
+                "NamespaceClass",
                 "PriorityClass",
                 "ResourceQuota",
             )

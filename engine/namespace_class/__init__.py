@@ -15,6 +15,7 @@ from engine.namespace_class.parameters import (
     ParameterValues,
     filled_in,
     parameter_values,
+    references,
 )
 from engine.namespace_class.validation import POLICY_KINDS, validate_namespace_class
 
@@ -32,5 +33,6 @@ __all__ = [
     "encode_namespace_class",
     "filled_in",
     "parameter_values",
+    "references",
     "validate_namespace_class",
 ]

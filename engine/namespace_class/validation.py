@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -87,8 +86,6 @@ def _parameter_errors(namespace_class: NamespaceClass) -> Iterator[FieldError]:
 
 def _policy_errors(namespace_class: NamespaceClass) -> Iterator[FieldError]:
     policies, path = namespace_class.policies, _SPEC.child("policies")
-    if not policies:
-        yield FieldError(ErrorType.REQUIRED, path.text, None, "a class gives at least one policy")
     if len(policies) > MOST_POLICIES:
         detail = f"must have at most {MOST_POLICIES} items"
         yield FieldError(ErrorType.TOO_MANY, path.text, len(policies), detail)
@@ -119,9 +116,7 @@ def _reference_errors(
             detail = "a parameter stands for a whole value, and for no name"
             yield FieldError(ErrorType.INVALID, field, f"$({name})", detail)
         elif name not in defaults:
-            near = difflib.get_close_matches(name, defaults, n=1)
-            guess = f"; did you mean {near[0]}?" if near else ""
-            detail = f"there is no parameter {name}{guess}"
+            detail = f"there is no parameter {name}; known: {', '.join(defaults) or 'none'}"
             yield FieldError(ErrorType.NOT_FOUND, field, f"$({name})", detail)
 
 

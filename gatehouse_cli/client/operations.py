@@ -70,6 +70,37 @@ NAMESPACES_EFFECTIVE_RETRIEVE: Final[ApiOperation[EffectivePoliciesJson]] = ApiO
     "GET",
     "/api/v1/namespaces/{id}/effective/",
 )
+NAMESPACECLASSES_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
+    "GET",
+    "/api/v1/namespaceclasses/",
+    query=(
+        "created__gt created__gte created__lt created__lte fields limit name name__contains "
+        "name__exact name__in offset ordering updated__gt updated__gte updated__lt "
+        "updated__lte version__gte version__lte"
+    ),
+)
+NAMESPACECLASSES_DESTROY: Final[ApiOperation[dict[str, Any]]] = ApiOperation(
+    "DELETE",
+    "/api/v1/namespaceclasses/{name}/",
+    query="confirmDeletions dryRun reason",
+    headers="If-Match",
+)
+CLASSMEMBERS_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
+    "GET",
+    "/api/v1/classmembers/",
+    query=(
+        "cluster fields has_left limit namespace namespaceClass offset ordering version__gte "
+        "version__lte"
+    ),
+)
+CLASSPOLICIES_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
+    "GET",
+    "/api/v1/classpolicies/",
+    query=(
+        "cluster exceptions fields kind limit name namespace namespaceClass offset ordering "
+        "version__gte version__lte"
+    ),
+)
 LIMITRANGES_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
     "GET",
     "/api/v1/limitranges/",

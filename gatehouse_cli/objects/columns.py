@@ -61,6 +61,10 @@ def _object_of(shown: Shown) -> str:
     return f"{shown['kind']}/{shown['name']}"
 
 
+def _exceptions(shown: Shown) -> str:
+    return ", ".join(each["field"] or "deleted" for each in shown["exceptions"])
+
+
 def _place(shown: Shown) -> str:
     return f"{shown['cluster']}/{shown['namespace']}" if shown["namespace"] else shown["cluster"]
 
@@ -68,6 +72,7 @@ def _place(shown: Shown) -> str:
 _CLUSTER: Final = Column("cluster", _member("cluster"))
 _NAME: Final = Column("name", _member("metadata", "name"))
 _REVISION: Final = Column("revision", _member("revision"))
+_VERSION: Final = Column("version", _member("version"))
 _IN_NAMESPACE: Final = (_CLUSTER, Column("namespace", _member("metadata", "namespace")), _NAME)
 _POLICY: Final = (Column("enforcement", _member("enforcement")), _REVISION, _age_column())
 
@@ -84,6 +89,29 @@ OF_NAMESPACES: Final = (
     Column("phase", _member("phase")),
     _REVISION,
     _age_column(),
+)
+OF_NAMESPACE_CLASSES: Final = (
+    _NAME,
+    _VERSION,
+    Column("namespaces", _member("namespaces")),
+    Column("exceptions", _member("exceptions")),
+    Column("held deletions", _member("heldDeletions")),
+    _age_column(),
+)
+OF_CLASS_MEMBERS: Final = (
+    Column("class", _member("namespaceClass")),
+    _CLUSTER,
+    Column("namespace", _member("namespace")),
+    _VERSION,
+    Column("problems", lambda shown: "; ".join(shown["problems"])),
+)
+OF_CLASS_POLICIES: Final = (
+    Column("class", _member("namespaceClass")),
+    _CLUSTER,
+    Column("namespace", _member("namespace")),
+    Column("object", _object_of),
+    _VERSION,
+    Column("exceptions", _exceptions),
 )
 OF_LIMIT_RANGES: Final = (*_IN_NAMESPACE, Column("limits", _limit_types), *_POLICY)
 OF_METADATA_POLICIES: Final = (*_IN_NAMESPACE, Column("rules", _number_of_rules), *_POLICY)

@@ -10,7 +10,7 @@ from engine.policy import (
     Enforcement,
     InAPIServer,
 )
-from policies.manifests.objects import API_VERSIONS
+from policies.manifests.objects import API_VERSIONS, FLEET_KINDS
 from policies.manifests.render import canonical
 from policies.manifests.schema import KINDS
 
@@ -36,7 +36,7 @@ def manifest_of(kind: Kind, shown: Mapping[str, Any]) -> dict[str, Any]:
         return dict(shown)
     fields = set(KINDS[kind.manifest_kind].fields or ()) - {"status"}
     manifest = {name: value for name, value in shown.items() if name in fields}
-    manifest["apiVersion"] = API_VERSIONS[kind.manifest_kind]
+    manifest["apiVersion"] = {**API_VERSIONS, **FLEET_KINDS}[kind.manifest_kind]
     manifest["kind"] = kind.manifest_kind
     manifest["metadata"] = _metadata(shown)
     if shown.get("phase") == "Terminating":

@@ -48,12 +48,13 @@ class Doomed:
             raise CliError(f"{self.kind.plural} cannot be deleted")
         query = {"reason": reason} if reason else {}
         query |= {"dryRun": "All"} if dry_run else {}
+        seen = self.shown.get("revision", self.shown.get("version"))  # of a class
         try:
             answer = session.call(
                 self.kind.removal,
                 names=key_of(self.kind.removal, self.shown),
                 query=query,
-                headers={"If-Match": f'"{self.shown["revision"]}"'},
+                headers={"If-Match": f'"{seen}"'},
             )
         except ProblemError as error:
             if error.status == _PRECONDITION_FAILED:
@@ -88,7 +89,7 @@ def find_all(
 def in_files(bundle: Bundle, *, cluster: str) -> list[tuple[Kind, Selection]]:
     """What the files name, in the order of deletion: policies before their namespaces."""
     selections = []
-    for wanted in reversed(bundle.objects):
+    for wanted in (*bundle.classes, *reversed(bundle.objects)):
         manifest_kind, namespace, name = wanted.key
         kind = kind_named(manifest_kind)
         if kind is not None:

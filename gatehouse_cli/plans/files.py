@@ -45,7 +45,7 @@ def read_files(
         bundle = read_bundle(sources, **({"namespace": namespace} if namespace else {}))
     except ManifestError as error:
         raise CliError("\n".join(str(problem) for problem in error.problems)) from error
-    if not (bundle.objects or bundle.configuration or may_be_empty):
+    if not (bundle.objects or bundle.classes or bundle.configuration or may_be_empty):
         raise CliError(f"there is no policy in {', '.join(paths)}")
     text, starts = _joined(sources)
     return JoinedFiles(text, tuple(source.name for source in sources), tuple(starts), bundle)

@@ -19,6 +19,7 @@ from policies.api.bodies import BodyError, ManifestParser, answer_to, check_body
 from policies.api.managers import ManagedFieldSerializer, render_managed_field
 from policies.manifests.bundle import DEFAULT_NAMESPACE, bundle_of, read_bundle
 from policies.manifests.documents import Document, ManifestError
+from policies.manifests.objects import FLEET_KINDS
 from policies.manifests.sources import Source
 from policies.models import Namespace
 from policies.object_sets.apply import OutdatedPlanError, carry_out
@@ -231,6 +232,8 @@ class ApplyView(KnownParameters, ByRole, APIView):
     def _require_seen(self, cluster: Cluster, bundle: Bundle) -> None:
         """Refuse hidden namespaces as unknown ones: the answer must not reveal that they exist."""
         user = self.request.user
+        if bundle.classes and not roles.sees_all(user):
+            raise PermissionDenied("namespace classes are for those who see all clusters")
         seen = roles.visible(
             Namespace.objects.filter(cluster=cluster), user,
             cluster="cluster__name", namespace="name",
@@ -258,7 +261,8 @@ class ApplyView(KnownParameters, ByRole, APIView):
             # A claim of fields is a change, too: it decides who may edit without a conflict.
             permission = roles.writing(kind, action or "change")
             user = self.request.user
-            if not roles.may(user, permission, cluster=cluster.name, namespace=namespace):
+            place = "" if kind in FLEET_KINDS else cluster.name
+            if not roles.may(user, permission, cluster=place, namespace=namespace):
                 title = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
                 raise PermissionDenied(f"you may not {action or 'change'} {title}")
 

@@ -24,9 +24,9 @@ from rest_framework.relations import SlugRelatedField
 
 from engine.errors import DecodeError
 from engine.wire import loads
-from policies.manifests.checks import object_problems, shape_problems
+from policies.manifests.checks import object_problems, problems_of_policies, shape_problems
 from policies.manifests.documents import Document
-from policies.manifests.objects import API_VERSIONS, CLUSTER_KINDS, BundleObject
+from policies.manifests.objects import API_VERSIONS, CLUSTER_KINDS, FLEET_KINDS, BundleObject
 from policies.manifests.schema import (
     ANYTHING,
     INTEGER,
@@ -106,6 +106,8 @@ def check_body(body: Any, *, kind: str, beside: Mapping[str, Field[Any, Any, Any
         body_problems = [item.problem("", "must be a map, not null", code="FieldValueTypeInvalid")]
     if not body_problems and kind:
         body_problems = [*_word_problems(item, kind), *_place_problems(item, kind)]
+    if not body_problems and kind in FLEET_KINDS:
+        body_problems = problems_of_policies(item)
     if body_problems:
         raise BodyError(body_problems)
 
@@ -135,7 +137,7 @@ def check_manifests(manifests: Sequence[Any], *, path: str) -> None:
 
 def _word_problems(item: BundleObject, kind: str) -> list[Problem]:
     """``kind`` and ``apiVersion`` may be left out, and are no others."""
-    required_words = {"kind": kind, "apiVersion": API_VERSIONS[kind]}
+    required_words = {"kind": kind, "apiVersion": {**API_VERSIONS, **FLEET_KINDS}[kind]}
     return [
         item.problem(name, f'must be {word} here, not "{said}"', code="FieldValueNotSupported")
         for name, word in required_words.items()
@@ -145,7 +147,7 @@ def _word_problems(item: BundleObject, kind: str) -> list[Problem]:
 
 def _place_problems(item: BundleObject, kind: str) -> list[Problem]:
     """Objects of a cluster have no namespace."""
-    if kind not in CLUSTER_KINDS or not item.namespace:
+    if kind not in {*CLUSTER_KINDS, *FLEET_KINDS} or not item.namespace:
         return []
     return [item.problem("metadata.namespace", f"a {kind} has no namespace", code=UNKNOWN)]
 

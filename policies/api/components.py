@@ -14,16 +14,18 @@ from drf_spectacular.plumbing import ResolvedComponent
 from rest_framework.serializers import DictField, ListField
 
 from engine.limit_range import ITEM_TYPES
+from engine.namespace_class import OnLeave, ParameterType
 from engine.resource_quota import ALLOWED_NAMES
 from policies.api.bodies import POLICY_KINDS
 from policies.manifests.checks import NEW_AND_OLD_NAMES
-from policies.manifests.objects import API_VERSIONS
+from policies.manifests.objects import API_VERSIONS, FLEET_KINDS
 from policies.manifests.schema import (
     ANYTHING,
     INTEGER,
     KINDS,
     LIMITED_RESOURCES,
     QUANTITY,
+    QUANTITY_OR_TEXT,
     SCOPE_EXPRESSIONS,
     SELECTOR,
     SWITCH,
@@ -31,7 +33,15 @@ from policies.manifests.schema import (
     Shape,
 )
 from policies.object_rules import PREEMPTION_POLICIES
-from policies.openapi import TEXT_MAP, Answered, AnsweredExtension, is_patch, or_null, removable
+from policies.openapi import (
+    OBJECT,
+    TEXT_MAP,
+    Answered,
+    AnsweredExtension,
+    is_patch,
+    or_null,
+    removable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,6 +150,25 @@ COMPONENTS: Final[Mapping[str, Component]] = {
         choices={"operator": _OPERATOR},
         nullable=("values",),
     ),
+    "NamespaceClassSpec": Component(
+        shape=_SPECS["NamespaceClass"],
+        description="What namespaces get: which namespaces, parameters and policies.",
+        required=("selector", "policies"),
+        answered=("selector", "policies"),
+        choices={"onLeave": _enum(*OnLeave), "policies": _array({**OBJECT})},
+    ),
+    "NamespaceSelector": Component(
+        shape=_fields(_SPECS["NamespaceClass"])["selector"],
+        description="Matches namespaces by name patterns and labels; an empty one matches all.",
+        nullable=("matchLabels", "matchExpressions"),
+    ),
+    "ClassParameter": Component(
+        shape=_entry(_fields(_SPECS["NamespaceClass"])["parameters"]),
+        description="A named value that a namespace may set by an annotation.",
+        required=("name",),
+        answered=("name", "type", "default"),
+        choices={"type": _enum(*ParameterType)},
+    ),
     "LimitedResource": Component(
         shape=_entry(LIMITED_RESOURCES),
         description="A resource that may be used only where a quota covers it.",
@@ -158,6 +187,7 @@ AMOUNTS: Final[Schema] = {"type": "object", "additionalProperties": _AMOUNT}
 _SIMPLE: Final[Mapping[str, Schema]] = {
     ANYTHING.word: {},
     TEXT.word: {"type": "string"},
+    QUANTITY_OR_TEXT.word: {"type": "string"},
     SWITCH.word: {"type": "boolean"},
     INTEGER.word: {"type": "integer"},
 }
@@ -310,7 +340,8 @@ class ManifestExtension(AnsweredExtension):  # type: ignore[no-untyped-call]  # 
                 typed = _WORDS_OF_KIND.get(kind, {}).get(name, typed)
                 is_removable = patch and not self.target.fields[name].required
                 members[name] = removable(typed) if is_removable else typed
-        words = {"apiVersion": _enum(API_VERSIONS[kind]), "kind": _enum(kind)}
+        version = {**API_VERSIONS, **FLEET_KINDS}[kind]
+        words = {"apiVersion": _enum(version), "kind": _enum(kind)}
         if direction == "request":
             return {**schema, "properties": {**words, **members}}
         required = sorted({*schema["required"], *words})

@@ -8,7 +8,8 @@ from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter
 
 from policies import roles
-from policies.manifests.export import KINDS, export_cluster
+from policies.manifests.export import CHOICES, KINDS, export_cluster
+from policies.manifests.objects import FLEET_KINDS
 from policies.models import Namespace
 from policies.rest import BadParameterError
 
@@ -21,14 +22,16 @@ _NAMESPACE: Final = OpenApiParameter(
     "namespace", str, many=True, description="only these and their policies; repeatable"
 )
 _KIND: Final = OpenApiParameter(
-    "kind", str, many=True, enum=list(KINDS), description="only these kinds; repeatable"
+    "kind", str, many=True, enum=list(CHOICES), description="only these kinds; repeatable"
 )
 PARAMETERS: Final = (_NAMESPACE, _KIND)
 
 
 def answer(request: Request, cluster: Cluster) -> HttpResponse:
     """Export what the parameters name; raises BadParameterError for unknown names."""
-    kinds = _known(request, _KIND.name, KINDS) or KINDS
+    kinds = _known(request, _KIND.name, CHOICES) or KINDS
+    if not roles.sees_all(request.user):
+        kinds = [kind for kind in kinds if kind not in FLEET_KINDS]
     seen = roles.visible(
         Namespace.objects.filter(cluster=cluster),
         request.user,

@@ -84,6 +84,9 @@ def read(text: str, *, namespace: str) -> Bundle:
     if len(text) > LONGEST:
         raise ManifestError([_too_large(f"{len(text)} characters; at most {LONGEST} fit a page")])
     pasted_bundle = read_bundle([Source(SOURCE, text)], namespace=namespace)
+    if pasted_bundle.classes:
+        message = "a namespace class is for all clusters: save it on the page of classes"
+        raise ManifestError([each.item.problem("kind", message) for each in pasted_bundle.classes])
     if len(pasted_bundle.objects) > MOST_OBJECTS:
         number = len(pasted_bundle.objects)
         raise ManifestError([_too_large(f"{number} objects; at most {MOST_OBJECTS} fit a page")])

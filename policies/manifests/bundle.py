@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from policies.manifests.checks import configuration_problems, limited_resources, object_problems
+from policies.manifests.checks import (
+    class_problems,
+    configuration_problems,
+    limited_resources,
+    object_problems,
+)
 from policies.manifests.documents import ManifestError, Problem
 from policies.manifests.objects import (
     API_VERSIONS,
@@ -46,11 +51,13 @@ class Wanted:
 class Bundle:
     """Objects in the order in which they can be written, and the quota plugin's configuration.
 
+    ``classes`` are the namespace classes, which are for all clusters.
     ``limited_resources`` are its entries as manifests, None without a configuration. ``others``
     are the titles of objects that are no policies and were left out.
     """
 
     objects: tuple[Wanted, ...] = ()
+    classes: tuple[Wanted, ...] = ()
     configuration: BundleObject | None = None
     limited_resources: tuple[dict[str, Any], ...] | None = None
     others: tuple[str, ...] = ()
@@ -82,6 +89,8 @@ def bundle_of(
     bundle_problems = [*problems, *contents.problems]
     for bundle_object in contents.objects:
         bundle_problems += object_problems(bundle_object)
+    for bundle_object in contents.classes:
+        bundle_problems += class_problems(bundle_object)
     for bundle_object in contents.configurations:
         bundle_problems += configuration_problems(bundle_object)
     if bundle_problems:
@@ -91,7 +100,8 @@ def bundle_of(
 
 def _build_bundle(contents: BundleContents, namespace: str) -> Bundle:
     wanted = [Wanted(stripped(item, namespace), item) for item in contents.objects]
-    bundle_problems = _repeated_objects(wanted)
+    classes = [Wanted(_without_server_fields(item), item) for item in contents.classes]
+    bundle_problems = _repeated_objects([*wanted, *classes])
     bundle_problems += [
         second.problem("", "a second configuration of the quota plugin", "keep one")
         for second in contents.configurations[1:]
@@ -101,6 +111,7 @@ def _build_bundle(contents: BundleContents, namespace: str) -> Bundle:
     configuration = next(iter(contents.configurations), None)
     return Bundle(
         objects=tuple(sorted(wanted, key=lambda w: _KIND_ORDER[w.item.kind])),
+        classes=tuple(classes),
         configuration=configuration,
         limited_resources=limited_resources(configuration) if configuration else None,
         others=tuple(item.title for item in contents.others),
@@ -120,6 +131,12 @@ def _repeated_objects(wanted: list[Wanted]) -> list[Problem]:
             )
         seen.setdefault(again.key, again.item)
     return repetitions
+
+
+def _without_server_fields(given: BundleObject) -> dict[str, Any]:
+    """A class has a name and a ``spec``, and nothing else."""
+    kept_fields = {name: given.value[name] for name in ("apiVersion", "kind")}
+    return {**kept_fields, "metadata": {"name": given.name}, "spec": given.value.get("spec") or {}}
 
 
 def stripped(given: BundleObject, namespace: str) -> dict[str, Any]:

@@ -11,6 +11,13 @@ from engine.errors import DecodeError, ErrorType, FieldError
 from engine.limit_range import decode_limit_range, validate_limit_range
 from engine.metadata_policy import decode_metadata_policy, validate_metadata_policy
 from engine.names import dns1123_label_errors
+from engine.namespace_class import (
+    POLICY_KINDS,
+    decode_namespace_class,
+    filled_in,
+    references,
+    validate_namespace_class,
+)
 from engine.policy import decode_enforcement, decode_in_api_server
 from engine.resource_quota import (
     decode_quota_configuration,
@@ -19,7 +26,7 @@ from engine.resource_quota import (
     validate_limited_resources,
     validate_resource_quota,
 )
-from policies.manifests.objects import CLUSTER_KINDS
+from policies.manifests.objects import CLUSTER_KINDS, BundleObject
 from policies.manifests.schema import KINDS, QUOTA_CONFIGURATION, TWICE, TYPE, shape_findings
 from policies.object_rules import metadata_errors, priority_class_errors, text_errors
 
@@ -27,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from policies.manifests.documents import Problem
-    from policies.manifests.objects import BundleObject
     from policies.manifests.schema import Finding, Shape
 
     Rules = Callable[[Mapping[str, Any]], Iterable[FieldError]]
@@ -44,6 +50,43 @@ def object_problems(item: BundleObject) -> list[Problem]:
     if problems := shape_problems(item, KINDS[item.kind]):
         return problems
     return [item.problem(*finding) for finding in _rule_findings(item)]
+
+
+def class_problems(item: BundleObject) -> list[Problem]:
+    """All problems of a namespace class, with those of the shapes of its policies."""
+    problems = shape_problems(item, KINDS[item.kind])
+    if problems := problems or problems_of_policies(item):
+        return problems
+    try:
+        errors = [
+            *text_errors(item.value),
+            *validate_namespace_class(decode_namespace_class(item.value)),
+        ]
+    except DecodeError as error:
+        return [item.problem(error.field, error.detail, code=TYPE)]
+    unique = dict.fromkeys((error.field, error.message, error.type.cause) for error in errors)
+    return [item.problem(field, message, code=code) for field, message, code in unique]
+
+
+def problems_of_policies(item: BundleObject) -> list[Problem]:
+    """Every deviation of a class's policies from the shapes of their kinds."""
+    spec = item.value.get("spec") or {}
+    policies = [
+        BundleObject(policy, item.document, item.at(f"spec.policies[{index}]"))
+        for index, policy in enumerate(spec.get("policies") or [])
+    ]
+    return [problem for policy in policies for problem in _policy_problems(policy)]
+
+
+def _policy_problems(policy: BundleObject) -> list[Problem]:
+    """Deviations from the shape of its kind, where parameters may stand for quantities."""
+    if not isinstance(policy.value, dict):
+        return [policy.problem("", "must be a map with apiVersion and kind", code=TYPE)]
+    if policy.kind not in POLICY_KINDS:
+        return []  # the rules say which kinds there are
+    stand_in = {name: "1" for _, name, may_stand in references(policy.value) if may_stand}
+    filled = BundleObject(filled_in(policy.value, stand_in), policy.document, policy.path)
+    return shape_problems(filled, KINDS[policy.kind])
 
 
 def shape_problems(item: BundleObject, shape: Shape) -> list[Problem]:

@@ -10,6 +10,7 @@ from policies.models import (
     LimitRange,
     MetadataPolicy,
     Namespace,
+    NamespaceClass,
     PriorityClass,
     ResourceQuota,
 )
@@ -25,6 +26,8 @@ NAMESPACED: dict[str, type[PolicyObject]] = {
     "ResourceQuota": ResourceQuota,
 }
 KINDS = ("Namespace", "PriorityClass", *NAMESPACED)
+CHOICES = (*KINDS, NamespaceClass.kind)
+"""The kinds that may be asked for; classes, which are for all clusters, only by name."""
 
 
 def export_cluster(
@@ -42,6 +45,9 @@ def export_cluster(
             stored = model.objects.filter(namespace__cluster=cluster)
             stored = stored.filter(namespace__name__in=namespaces) if namespaces else stored
             exported += stored.select_related("namespace").prefetch_related(*model.row_sets)
+    if NamespaceClass.kind in kinds and not namespaces:
+        classes = NamespaceClass.objects.all()
+        exported += [each for each in classes if each.value.covers(cluster.name)]
     return render_manifests(exported_object.to_manifest() for exported_object in exported)
 
 

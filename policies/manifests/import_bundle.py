@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from django.core.exceptions import ValidationError
 
 from policies import services
 from policies.managed_fields import managers_from_json, overwritten
@@ -12,6 +15,7 @@ from policies.manifests.documents import ManifestError
 from policies.manifests.export import export_limited_resources
 from policies.manifests.refusals import refusal_problems
 from policies.manifests.render import admission_configuration, render_documents, render_manifests
+from policies.models import NamespaceClass
 from policies.services import FieldWriter
 
 if TYPE_CHECKING:
@@ -99,7 +103,10 @@ def import_bundle(
         previews = _previews(bundle, cluster, options)
         lints = services.lint_previews(cluster, previews)
         return _report(bundle, cluster, previews, lints)
-    with services.policy_write(cluster), services.managed_by(FieldWriter(f"{IMPORT}{author.user}")):
+    writer = FieldWriter(f"{IMPORT}{author.user}")
+    # Classes concern all clusters, which are locked before this one by itself.
+    of_classes = services.classes_written() if bundle.classes else nullcontext()
+    with of_classes, services.policy_write(cluster), services.managed_by(writer):
         previews = _previews(bundle, cluster, options)
         report = _report(bundle, cluster, previews, ())
         # All locks before the first write, in one order, as decisions take them.
@@ -174,6 +181,12 @@ def _store(
             user=author.user,
             reason=author.reason,
         )
+    # Last: what the files say of a namespace's policies is not the class's to change.
+    for wanted in bundle.classes:
+        try:
+            services.save_class(manifest=wanted.manifest, user=author.user, reason=author.reason)
+        except ValidationError as error:
+            raise ManifestError(refusal_problems(wanted.item, error)) from error
 
 
 def _report(
@@ -192,6 +205,15 @@ def _report(
     if bundle.configuration is not None:
         after = render_documents([admission_configuration(list(bundle.limited_resources or ()))])
         changes.append(ObjectChange(_CONFIGURATION, export_limited_resources(cluster), after))
+    stored = {each.name: each.manifest for each in NamespaceClass.objects.all()}
+    changes += [
+        ObjectChange(
+            _object_title(wanted.key),
+            _manifest_text(stored.get(wanted.key[2])),
+            _manifest_text(services.read_class(wanted.manifest)),
+        )
+        for wanted in bundle.classes
+    ]
     return Report(changes=tuple(changes), hints=tuple(str(lint) for lint in lints))
 
 

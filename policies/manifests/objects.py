@@ -23,12 +23,15 @@ API_VERSIONS = {
 }
 """The kinds that are stored, in the order in which they are written."""
 CLUSTER_KINDS = frozenset({"Namespace", "PriorityClass"})
+FLEET_KINDS = {"NamespaceClass": POLICY_VERSION}
+"""The kinds of which an object is for all clusters, and their versions."""
 PLUGIN = "ResourceQuota"
 ADMISSION_VERSIONS = ("apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1")
 _ADMISSION = "AdmissionConfiguration"
 _CONFIGURATIONS = frozenset({"ResourceQuotaConfiguration", "Configuration"})
-_LIST_KINDS = {"List": "", **{f"{kind}List": kind for kind in API_VERSIONS}}
-_KNOWN_KINDS = (*API_VERSIONS, *_LIST_KINDS, _ADMISSION, *_CONFIGURATIONS)
+_ALL_VERSIONS = {**API_VERSIONS, **FLEET_KINDS}
+_LIST_KINDS = {"List": "", **{f"{kind}List": kind for kind in _ALL_VERSIONS}}
+_KNOWN_KINDS = (*_ALL_VERSIONS, *_LIST_KINDS, _ADMISSION, *_CONFIGURATIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,7 @@ class BundleContents:
     """The objects of some documents; ``others`` are of kinds that are no policies."""
 
     objects: list[BundleObject] = field(default_factory=list)
+    classes: list[BundleObject] = field(default_factory=list)
     configurations: list[BundleObject] = field(default_factory=list)
     others: list[BundleObject] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -104,11 +108,14 @@ def _sort_object(item: BundleObject, contents: BundleContents) -> list[BundleObj
         message = "must be a map with apiVersion and kind"
         contents.problems.append(item.problem("", message, "is a dash too many?"))
     elif json_type(item.value.get("kind")) != "string":
-        known = f"one of: {', '.join(API_VERSIONS)}"
+        known = f"one of: {', '.join(_ALL_VERSIONS)}"
         contents.problems.append(item.problem("kind", "Required value", known))
     elif item.kind in API_VERSIONS:
         contents.problems += _version_problems(item, (API_VERSIONS[item.kind],))
         contents.objects.append(item)
+    elif item.kind in FLEET_KINDS:
+        contents.problems += _version_problems(item, (FLEET_KINDS[item.kind],))
+        contents.classes.append(item)
     elif item.kind in _LIST_KINDS:
         return _open_list(item, contents)
     elif item.kind == _ADMISSION:
@@ -160,7 +167,7 @@ def _member_with_kind(member: Any, kind: str) -> Any:
     """Give an entry of a typed list its kind: servers leave it out there."""
     if not kind or not isinstance(member, dict) or "kind" in member:
         return member
-    return {"apiVersion": API_VERSIONS[kind], "kind": kind, **member}
+    return {"apiVersion": _ALL_VERSIONS[kind], "kind": kind, **member}
 
 
 def _open_plugins(item: BundleObject, contents: BundleContents) -> None:

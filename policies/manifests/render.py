@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from engine.wire import RawNumber
-from policies.manifests.objects import ADMISSION_VERSIONS, API_VERSIONS, PLUGIN
+from policies.manifests.objects import ADMISSION_VERSIONS, API_VERSIONS, FLEET_KINDS, PLUGIN
 from policies.manifests.schema import KINDS, QUOTA_CONFIGURATION
 from policies.manifests.yaml.scalars import is_plainly_safe
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from policies.manifests.schema import Shape
 
 
-_KIND_ORDER = {kind: position for position, kind in enumerate(API_VERSIONS)}
+_KIND_ORDER = {kind: position for position, kind in enumerate((*API_VERSIONS, *FLEET_KINDS))}
 
 
 def render_manifests(manifests: Iterable[Mapping[str, Any]]) -> str:
@@ -32,6 +32,10 @@ def render_manifests(manifests: Iterable[Mapping[str, Any]]) -> str:
 def canonical(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Order the fields as documented, and the keys of maps by their bytes."""
     ordered: dict[str, Any] = _in_field_order(manifest, KINDS[manifest["kind"]])
+    spec = ordered.get("spec")
+    if manifest["kind"] in FLEET_KINDS and isinstance(spec, dict) and "policies" in spec:
+        policies = [canonical(each) for each in spec["policies"]]
+        ordered["spec"] = {**spec, "policies": policies}
     return ordered
 
 

@@ -32,6 +32,7 @@ class Shape:
 
 ANYTHING = Shape("anything")
 TEXT = Shape("text")
+QUANTITY_OR_TEXT = Shape("text or a quantity")
 SWITCH = Shape("true or false")
 INTEGER = Shape("a whole number")
 QUANTITY = Shape("a quantity")
@@ -81,6 +82,9 @@ LIMITED_RESOURCES = _list_shape(
 )
 
 
+_PARAMETER = _map_shape(name=TEXT, type=TEXT, default=QUANTITY_OR_TEXT, description=TEXT)
+
+
 def _object_shape(**fields: Shape) -> Shape:
     return _map_shape(apiVersion=TEXT, kind=TEXT, metadata=METADATA, status=ANYTHING, **fields)
 
@@ -104,6 +108,16 @@ KINDS: Mapping[str, Shape] = {
     ),
     "PriorityClass": _object_shape(
         value=INTEGER, globalDefault=SWITCH, description=TEXT, preemptionPolicy=TEXT
+    ),
+    "NamespaceClass": _object_shape(
+        spec=_map_shape(
+            description=TEXT,
+            clusters=_list_shape(TEXT),
+            selector=_map_shape(names=_list_shape(TEXT), **(SELECTOR.fields or {})),
+            parameters=_list_shape(_PARAMETER),
+            policies=_list_shape(ANYTHING),
+            onLeave=TEXT,
+        )
     ),
 }
 QUOTA_CONFIGURATION = _map_shape(apiVersion=TEXT, kind=TEXT, limitedResources=LIMITED_RESOURCES)
@@ -150,6 +164,8 @@ def _fits_shape(value: Any, shape: Shape) -> bool:
         return isinstance(value, bool)
     if shape is INTEGER:
         return isinstance(value, RawNumber) and value.lstrip("-").isdecimal()
+    if shape is QUANTITY_OR_TEXT:
+        return isinstance(value, str)
     return shape is TEXT and isinstance(value, str) and not isinstance(value, RawNumber)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Final
 
 from policies import services, snapshot
 from policies.object_sets.deletions import delete
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from policies.models import Cluster
     from policies.object_sets.plan import SetPlan
     from policies.services.field_managers import Key
+
+
+CLASS_KIND: Final = "NamespaceClass"
 
 
 class OutdatedPlanError(Exception):
@@ -26,7 +30,8 @@ def carry_out(cluster: Cluster, planned: SetPlan, *, user: str, reason: str = ""
     options = planned.options
     reason = _with_takeovers(planned, reason)
     writer = services.FieldWriter(options.manager, options.commit)
-    with services.policy_write(cluster):
+    of_classes = services.classes_written() if planned.classes else nullcontext()
+    with of_classes, services.policy_write(cluster):
         # Planned and checked before the lock: other writers wait for the statements alone.
         if snapshot.revision(cluster.name) != planned.number:
             raise OutdatedPlanError
@@ -47,6 +52,22 @@ def carry_out(cluster: Cluster, planned: SetPlan, *, user: str, reason: str = ""
             if services.claim(cluster, writer, claims):
                 # Another plan that was made meanwhile must not count on the old managers.
                 services.changed_write(cluster)
+            _store_classes(planned, user=user, reason=reason)
+
+
+def _store_classes(planned: SetPlan, *, user: str, reason: str) -> None:
+    versions = {each.key[2]: each.revision for each in planned.objects if each.key[0] == CLASS_KIND}
+    for manifest in planned.classes:
+        try:
+            services.save_class(
+                manifest=manifest,
+                user=user,
+                reason=reason,
+                expected_version=versions[manifest["metadata"]["name"]],
+                confirmed=planned.options.confirmed,
+            )
+        except services.StaleRevisionError as error:
+            raise OutdatedPlanError from error
 
 
 def _namespaces_of_ledger(planned: SetPlan) -> set[str]:

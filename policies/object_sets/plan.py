@@ -24,6 +24,7 @@ from policies.manifests import diff_in_words
 from policies.manifests.documents import ManifestError
 from policies.manifests.refusals import refusal_problems
 from policies.manifests.render import admission_configuration, render_documents, render_manifests
+from policies.models import NamespaceClass
 from policies.object_sets.deletions import Deletion, find_deletions
 from policies.services.brake import brake
 
@@ -105,7 +106,8 @@ class SetPlan:
 
     ``left`` are objects of the set that the documents lack and that stay without ``prune``.
     ``number`` is the cluster's policy revision that was read; ``previews`` are what is stored, each
-    with the manifest to store.
+    with the manifest to store. ``classes`` are the namespace classes, which are for all clusters;
+    a set never prunes them.
     """
 
     options: SetOptions
@@ -116,6 +118,7 @@ class SetPlan:
     number: int = 0
     previews: tuple[tuple[services.Preview, Mapping[str, Any]], ...] = ()
     wanted: Mapping[Key, Mapping[str, Any]] = field(default_factory=dict)
+    classes: tuple[Mapping[str, Any], ...] = ()
 
     def having(self, action: Action) -> list[PlannedObject]:
         """The objects with this action."""
@@ -148,6 +151,7 @@ def plan(cluster: Cluster, bundle: Bundle, options: SetOptions) -> SetPlan:
         planned.append(
             _planned_configuration(*configuration, rows.get(services.CONFIGURATION), options)
         )
+    planned += _planned_classes(bundle)
     deletions = find_deletions(cluster, options.name, listed=wanted)
     if options.prune:
         planned += [_planned_deletion(each, options) for each in deletions]
@@ -163,6 +167,7 @@ def plan(cluster: Cluster, bundle: Bundle, options: SetOptions) -> SetPlan:
             for each, preview, merged in zip(bundle.objects, previews, merges, strict=True)
         ),
         wanted=wanted,
+        classes=tuple(each.manifest for each in bundle.classes),
     )
 
 
@@ -255,6 +260,28 @@ def _planned_configuration(
     )
     preview = services.Preview(key=services.CONFIGURATION, before=before, after=after)
     return _planned(preview, merged, options)
+
+
+def _planned_classes(bundle: Bundle) -> list[PlannedObject]:
+    if not bundle.classes:
+        return []
+    stored = {each.name: each for each in NamespaceClass.objects.all()}
+    planned = []
+    for wanted in bundle.classes:
+        known = stored.get(wanted.key[2])
+        before, after = known.manifest if known else None, services.read_class(wanted.manifest)
+        action: Action = "create" if before is None else "change"
+        planned.append(
+            PlannedObject(
+                key=wanted.key,
+                action="unchanged" if before == after else action,
+                before=before,
+                after=after,
+                changes=tuple(diff_in_words.changes(before, after)),
+                revision=known.version if known else 0,
+            )
+        )
+    return planned
 
 
 def _planned_deletion(deletion: Deletion, options: SetOptions) -> PlannedObject:

@@ -10,6 +10,7 @@ from django import template
 from django.utils import timezone
 from django.utils.html import format_html
 
+from policies import roles
 from policies.plurals import counted
 from portal.pages.clusters.status import alerts_for
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 register = template.Library()
 register.filter("counted", counted)
+register.filter("sees_all", roles.sees_all)
 ALERTS_SHOWN: Final = 5
 _TIME_UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"))
 

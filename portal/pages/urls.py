@@ -11,6 +11,7 @@ FAMILIES = (
     "search",
     "decisions",
     "changes",
+    "classes",
     "clusters",
     "namespaces",
     "policies",

@@ -10,6 +10,7 @@ from tests.architecture.test_size_and_words import MODULES, ROOT
 ONE_IDEA = {
     # The row and the engine's value of the same object.
     *("LimitRange", "LimitedResource", "MetadataPolicy", "MetadataPolicyRule", "ResourceQuota"),
+    "NamespaceClass",
     "Charge",
     # The errors of changing append-only rows: of the record, and of the history.
     "AppendOnlyError",

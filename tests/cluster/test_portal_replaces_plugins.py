@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from ruamel.yaml import YAML
 
+from engine.namespace_class import filled_in
 from tests.cluster.portal import Portal, portal
 from tests.processes import ROOT, wait_for
 
@@ -83,7 +84,9 @@ def replaced(bare_cluster: Cluster, gatehouse: Portal) -> Cluster:
 def native(plain_cluster: Cluster) -> Cluster:
     """The API server with the plugins, and the same range."""
     create(plain_cluster, "default", *seeds("demo.yaml", "Namespace"))
-    create(plain_cluster, "demo", *seeds("demo.yaml", "LimitRange"))
+    [standard] = seeds("demo.yaml", "NamespaceClass")
+    defaults = {each["name"]: each["default"] for each in standard["spec"]["parameters"]}
+    create(plain_cluster, "demo", filled_in(standard["spec"]["policies"][0], defaults))
     small = pod("probe", {"limits": {"cpu": "1m"}})
     wait_for(lambda: refuses(plain_cluster, "demo", small))
     return plain_cluster

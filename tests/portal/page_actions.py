@@ -40,6 +40,11 @@ _RESUME = "POST /api/v1/clusters/{cluster}/resume/"
 _AUTHORITY = """
     GET /api/v1/clusters/{cluster}/authority/effect/ + PUT /api/v1/clusters/{cluster}/authority/
 """
+_PREVIEW_CLASS = """
+    POST /api/v1/namespaceclasses/preview/ + POST /api/v1/simulations/classrestarts/
+"""
+_SAVE_CLASS = "POST /api/v1/namespaceclasses/ + PUT /api/v1/namespaceclasses/{name}/"
+_LEAVE_CLASS = "POST /api/v1/namespaceclasses/{name}/leaving/"
 _RESTORE = "POST /api/v1/revisions/{id}/restore/"
 _RESTARTS = "policy-new-restarts policy-restarts"
 _REVISIONS = "limited-resources-revision policy-revision priority-class-revision"
@@ -82,6 +87,12 @@ ACTIONS = (
     ("policy-import", "policies/import.html", "do=save", _APPLY),
     (_REVISIONS, "changes/version.html", "", _RESTORE),
     ("namespace", "namespaces/_form.html", "", _TRY),
+    # Namespace classes
+    ("class-edit class-new", "classes/editor.html", "do=preview", _PREVIEW_CLASS),
+    ("class-edit class-new", "classes/editor.html", "do=save", _SAVE_CLASS),
+    ("class-edit", "classes/editor.html", "do=delete", "DELETE /api/v1/namespaceclasses/{name}/"),
+    ("class-page", "classes/class.html", "leave=*", _LEAVE_CLASS),
+    ("class-page", "classes/class.html", "give_back", "POST /api/v1/classpolicies/{id}/giveback/"),
     # Clusters
     ("cluster-connect", "clusters/connect.html", "", _CONNECT),
     ("cluster-pause", "clusters/cluster.html", "do=pause", _PAUSE),

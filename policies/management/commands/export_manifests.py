@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import CommandError
 
 from policies.management.console import USAGE, Console, find_cluster
-from policies.manifests.export import KINDS, export_cluster, export_limited_resources
+from policies.manifests.export import CHOICES, KINDS, export_cluster, export_limited_resources
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -37,7 +37,7 @@ class Command(Console):
         add = parser.add_argument
         add("--cluster", required=True, help="the cluster whose policies are wanted")
         add("-n", "--namespace", action="append", default=[], help="only this one (repeatable)")
-        add("--kind", action="append", choices=KINDS, help="only this one (repeatable)")
+        add("--kind", action="append", choices=CHOICES, help="only this one (repeatable)")
         add(
             "--admission-configuration",
             action="store_true",

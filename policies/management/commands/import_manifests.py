@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _HELP = """\
 Take over policies from YAML or JSON: LimitRange, MetadataPolicy, ResourceQuota, PriorityClass,
-Namespace, lists of them, and the quota plugin's limitedResources (AdmissionConfiguration).
+Namespace, NamespaceClass, lists of them, and the quota plugin's limitedResources
+(AdmissionConfiguration).
 
   manage.py import_manifests policies/ --cluster prod --dry-run     show what would change
   manage.py import_manifests policies/ --cluster prod --reason "ticket 4711"

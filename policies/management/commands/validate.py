@@ -61,13 +61,14 @@ class Command(Console):
             self.stdout.write(str(shown_problem))
         if not problems:
             left_out = f", {len(bundle.others)} of other kinds left out" if bundle.others else ""
-            self.stdout.write(f"{counted(len(bundle.objects), 'objects')}, all valid{left_out}")
+            number = len(bundle.objects) + len(bundle.classes)
+            self.stdout.write(f"{counted(number, 'objects')}, all valid{left_out}")
 
     def _report_json(self, bundle: Bundle, problems: list[Problem]) -> None:
         validation = {
             "valid": not problems,
             "problems": [problem.to_json() for problem in problems],
-            "objects": [wanted.item.title for wanted in bundle.objects],
+            "objects": [wanted.item.title for wanted in (*bundle.objects, *bundle.classes)],
             "others": list(bundle.others),
         }
         self.stdout.write(json.dumps(validation, indent=2, ensure_ascii=False))

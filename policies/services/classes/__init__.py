@@ -13,6 +13,7 @@ from policies.services.classes.preview import (
 from policies.services.classes.versions import (
     BRAKED,
     SavedClass,
+    classes_written,
     confirm_leaving,
     delete_class,
     held_deletions,
@@ -26,6 +27,7 @@ __all__ = [
     "Given",
     "PolicyEffect",
     "SavedClass",
+    "classes_written",
     "confirm_leaving",
     "delete_class",
     "exceptions_of",

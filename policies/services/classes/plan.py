@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from policies.services.write import Key
 
 
-class Offer(NamedTuple):
+class WantedPolicy(NamedTuple):
     """What a class wants a policy to be: its manifest but for the namespace, shared by many."""
 
     stored_class: NamespaceClass
@@ -156,7 +156,7 @@ class _Planner:
                     )
                     continue
                 taken[place] = stored_class
-                offer = Offer(
+                offer = WantedPolicy(
                     stored_class,
                     self._offered(stored_class, index, policy, given.values),
                 )
@@ -183,7 +183,7 @@ class _Planner:
         return self._offers[key]
 
     def _plan_policy(
-        self, namespace: Namespace, offer: Offer, row: ClassPolicy | None
+        self, namespace: Namespace, offer: WantedPolicy, row: ClassPolicy | None
     ) -> Sequence[str]:
         """Plan one policy; returns what hinders it."""
         owner, kind = offer.stored_class, offer.manifest["kind"]
@@ -214,7 +214,7 @@ class _Planner:
         return ()
 
     def _plan_new(
-        self, namespace: Namespace, offer: Offer, row: ClassPolicy | None, key: Key
+        self, namespace: Namespace, offer: WantedPolicy, row: ClassPolicy | None, key: Key
     ) -> Sequence[str]:
         manifest = _elsewhere(offer.manifest, namespace.name)
         instance = new_object(self.cluster, key[0], namespace)
@@ -236,7 +236,7 @@ class _Planner:
         return ()
 
     def _merged(
-        self, stored: Any, before: dict[str, Any], offer: Offer, row: ObjectManagers | None
+        self, stored: Any, before: dict[str, Any], offer: WantedPolicy, row: ObjectManagers | None
     ) -> _Merged:
         """Merge a class's wish into a stored policy; equal ones are merged once."""
         stored_managers = managers_from_json(row.fields) if row else {}
@@ -268,7 +268,7 @@ class _Planner:
     def _note_row(
         self,
         namespace: Namespace,
-        offer: Offer,
+        offer: WantedPolicy,
         row: ClassPolicy | None,
         exceptions: list[dict[str, Any]],
         *,

@@ -56,7 +56,7 @@ def save_class(
     """
     checked = read_class(manifest)
     name = checked["metadata"]["name"]
-    with _all_written():
+    with classes_written():
         stored = NamespaceClass.objects.filter(name=name).first()
         _require_fresh(stored, expected_version)
         if stored is not None and stored.manifest == checked:
@@ -83,7 +83,7 @@ def delete_class(
     confirmed: int = 0,
 ) -> Given:
     """Delete a class; all its namespaces leave it. Raises as ``save_class`` does."""
-    with _all_written():
+    with classes_written():
         fresh = NamespaceClass.objects.filter(pk=stored.pk).first()
         _require_fresh(fresh, expected_version)
         if fresh is None:
@@ -101,7 +101,7 @@ def delete_class(
 
 def confirm_leaving(*, stored: NamespaceClass, user: str, count: int) -> Given:
     """Delete what was held when namespaces left; ``count`` is the number that a person saw."""
-    with _all_written():
+    with classes_written():
         _require_confirmed(stored, _held(stored), count, is_exact=True)
         left = ClassMember.objects.filter(namespace_class=stored, has_left=True)
         places = Namespace.objects.filter(class_members__in=left).order_by("id")
@@ -222,7 +222,7 @@ def _require_fresh(stored: NamespaceClass | None, expected: int | None) -> None:
 
 
 @contextmanager
-def _all_written() -> Iterator[None]:
+def classes_written() -> Iterator[None]:
     """Write all clusters in one transaction.
 
     From the last cluster to the first, so that their rows are written from the first to the last,

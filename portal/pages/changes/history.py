@@ -56,7 +56,7 @@ class ChangesView(PortalPage):
             asked=asked,
             is_asked=any(asked.values()),
             is_later=bool(beyond),
-            kinds=sorted({*BY_NAME, "Cluster", "Namespace", "ClusterConnection"}),
+            kinds=sorted({*BY_NAME, "Cluster", "Namespace", "NamespaceClass", "ClusterConnection"}),
             older=self._query(before=str(shown_revisions[-1].pk)) if len(found) > ON_A_PAGE else "",
             newest=self._query(),
         )

@@ -18,6 +18,7 @@ from policies.manifests.schema import ANYTHING, KINDS, METADATA
 from policies.models import Charge, RoleBinding
 from tests import api_document, factories, people
 from tests.api_document import component
+from tests.namespace_classes import saved_class
 
 pytestmark = pytest.mark.django_db
 LISTS = {
@@ -69,6 +70,14 @@ def _stored() -> None:
     factories.priority_class("all", **fields)
     factories.limited_resources({"resource": "pods", "matchScopes": expressions})
     factories.webhook_secret()
+    saved_class(names=["classed"], labels={"tier": "x"}, clusters=["prod"], description="d")
+    factories.apply({"kind": "Namespace", "metadata": {"name": "classed", "labels": {"tier": "x"}}})
+    factories.apply(
+        factories.manifest(
+            "ResourceQuota", {"hard": {"pods": "9"}}, name="amounts", namespace="classed"
+        )
+    )
+    saved_class("none", names=["none"], policies=[], onLeave="remove")
     services.delete_policy(policy=factories.limit_range(name="gone"), user="tester", reason="")
     _people()
     of_a_deleted_quota = Charge.objects.get()
@@ -104,6 +113,7 @@ def test_every_answer_is_as_described(path: str) -> None:
     ).replace("/{account}/", "/ci/")
     for one in listed if detail else ():
         key = one.get("cluster") if "limited" in path else one.get("name", one.get("id"))
+        key = one["metadata"]["name"] if "namespaceclasses" in path else key
         key = one["id"] if "{id}" in detail else key
         assert client.get(f"{detail.partition('{')[0]}{key}/").status_code == 200
 
@@ -133,7 +143,8 @@ def smallest(schema: dict[str, Any], name: str = "") -> Any:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_document_knows_the_fields_that_bodies_are_checked_with(kind: str) -> None:
-    beside = {"cluster", "enforcement", "in_api_server", "phase", "reason", "revision"}
+    beside = {"cluster", "confirmDeletions", "enforcement", "in_api_server", "phase", "reason"}
+    beside |= {"revision"}
     known = {name for name, shape in (KINDS[kind].fields or {}).items() if shape is not ANYTHING}
     assert set(component(f"{kind}Request")["properties"]) - beside == known
 

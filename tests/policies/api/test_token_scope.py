@@ -216,7 +216,12 @@ def secret_of_fleet_may(owner: str, method: str, path: str, body: Any) -> bool:
     return bool(answer.status_code in (200, 201))
 
 
-READS_WITH_POST: Final = {"post simulations/", "post simulations/restarts/"}
+READS_WITH_POST: Final = {
+    "post namespaceclasses/preview/",
+    "post simulations/",
+    "post simulations/classrestarts/",
+    "post simulations/restarts/",
+}
 
 
 def test_a_token_to_read_writes_nothing_whatever_its_owner_may(

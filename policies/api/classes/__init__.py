@@ -1,0 +1,1 @@
+"""Namespace classes over REST: the classes, their members, the policies that they gave."""

@@ -1,0 +1,1 @@
+"""Pages of namespace classes: the list, a class with its namespaces, the editor with a preview."""
