@@ -196,6 +196,48 @@ def _limited_resource_words(entry: Manifest) -> str:
     return " ".join(entry_words)
 
 
+def _class_changes(before: Manifest, after: Manifest) -> Iterator[str]:
+    old_spec, new_spec = before.get("spec") or {}, after.get("spec") or {}
+    for name in ("description", "onLeave"):
+        yield from _value_change(name, old_spec.get(name), new_spec.get(name))
+    for name, word in (("clusters", "cluster pattern"), ("names", "name pattern")):
+        old, new = (
+            (spec.get("selector") or {}).get(name) if name == "names" else spec.get(name)
+            for spec in (old_spec, new_spec)
+        )
+        yield from _member_changes(word, old or [], new or [])
+    old_labels, new_labels = (
+        {k: v for k, v in (spec.get("selector") or {}).items() if k != "names"}
+        for spec in (old_spec, new_spec)
+    )
+    if old_labels != new_labels:
+        yield "selector of labels changed"
+    yield from _parameter_changes(old_spec, new_spec)
+    old_policies, new_policies = _policies_by_title(old_spec), _policies_by_title(new_spec)
+    for title in dict.fromkeys([*old_policies, *new_policies]):
+        old_policy, new_policy = old_policies.get(title), new_policies.get(title)
+        if old_policy is None or new_policy is None:
+            yield f"{title} {'added' if old_policy is None else 'removed'}"
+        else:
+            yield from (f"{title}: {line}" for line in changes(old_policy, new_policy))
+
+
+def _parameter_changes(before: Manifest, after: Manifest) -> Iterator[str]:
+    old, new = (
+        {each.get("name"): each.get("default") for each in spec.get("parameters") or []}
+        for spec in (before, after)
+    )
+    for name in dict.fromkeys([*old, *new]):
+        yield from _value_change(f"parameter {name}", old.get(name), new.get(name))
+
+
+def _policies_by_title(spec: Manifest) -> dict[str, Manifest]:
+    return {
+        f"{each.get('kind')} {(each.get('metadata') or {}).get('name')}": each
+        for each in spec.get("policies") or []
+    }
+
+
 def _other_changes(before: Manifest, after: Manifest) -> Iterator[str]:
     for other_field in sorted((before.keys() | after.keys()) - {"metadata", "kind", "apiVersion"}):
         yield from _value_change(other_field, before.get(other_field), after.get(other_field))
@@ -206,5 +248,6 @@ _CHANGES_OF_KIND: Final[Mapping[str, Callable[[Manifest, Manifest], Iterator[str
     "ResourceQuota": _quota_changes,
     "MetadataPolicy": _metadata_policy_changes,
     "PriorityClass": _priority_class_changes,
+    "NamespaceClass": _class_changes,
     "ResourceQuotaConfiguration": _configuration_changes,
 }

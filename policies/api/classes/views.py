@@ -185,7 +185,7 @@ class ClassPolicyView(PolicyView):
         if not roles.may(request.user, roles.writing(row.kind), **place):
             raise PermissionDenied
         body = serializers.GiveBackSerializer(data=request.data)
-        check_body(request.data, kind="", beside=body.fields)
+        check_body(request.data, kind="", beside=body.get_fields())
         body.is_valid(raise_exception=True)
         sent: dict[str, Any] = body.validated_data
         with self.write():

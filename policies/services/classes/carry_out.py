@@ -121,6 +121,10 @@ def is_braked(stored: NamespaceClass, deletions: int) -> bool:
 def _note(planned: ClassPlan, held: Collection[int]) -> None:
     """Remember who has what from which class."""
     ClassPolicy.objects.filter(pk__in=[row.pk for row in planned.released]).delete()
+    for version, ids in planned.rows_at.items():
+        ClassPolicy.objects.filter(pk__in=ids).update(version=version)
+    for version, ids in planned.members_at.items():
+        ClassMember.objects.filter(pk__in=ids).update(version=version)
     ClassPolicy.objects.bulk_create(
         planned.rows,
         update_conflicts=True,
@@ -139,7 +143,8 @@ def _note(planned: ClassPlan, held: Collection[int]) -> None:
     )
     waiting = {(row.namespace_class_id, row.namespace_id)
                for pk in held for row, _ in planned.removals[pk]}  # fmt: skip
-    stays, goes = [], []
+    stays: list[int] = []
+    goes: list[int] = []
     for member in planned.leaving:
         waits = (member.namespace_class_id, member.namespace_id) in waiting
         (stays if waits else goes).append(member.pk)

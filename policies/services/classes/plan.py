@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -63,7 +63,11 @@ class _Merged:
 
 @dataclass(slots=True, kw_only=True)
 class ClassPlan:
-    """What is to be stored in one cluster: policies by class, and who got what from which."""
+    """What is to be stored in one cluster: policies by class, and who got what from which.
+
+    ``exceptions`` counts the fields that stay as somebody set them, by class. ``rows_at`` and
+    ``members_at`` are stored rows that only get another version.
+    """
 
     news: dict[str, list[New]] = field(default_factory=lambda: defaultdict(list))
     changes: dict[str, list[Change]] = field(default_factory=lambda: defaultdict(list))
@@ -71,6 +75,9 @@ class ClassPlan:
         default_factory=lambda: defaultdict(list)
     )
     rows: list[ClassPolicy] = field(default_factory=list)
+    rows_at: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    members_at: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    exceptions: Counter[str] = field(default_factory=Counter)
     released: list[ClassPolicy] = field(default_factory=list)
     members: list[ClassMember] = field(default_factory=list)
     leaving: list[ClassMember] = field(default_factory=list)
@@ -286,9 +293,12 @@ class _Planner:
             exceptions=exceptions,
             exception_count=len(exceptions),
         )
-        known = row and (row.namespace_class_id, row.version, row.was_made, row.exceptions)
-        if known != (owner.pk, owner.version, was_made, exceptions):
+        self.plan.exceptions[owner.name] += len(exceptions)
+        known = row and (row.namespace_class_id, row.was_made, row.exceptions)
+        if row is None or known != (owner.pk, was_made, exceptions):
             self.plan.rows.append(noted)
+        elif row.version != owner.version:
+            self.plan.rows_at[owner.version].append(row.pk)
 
     def _plan_leaving(self, namespace: Namespace, row: ClassPolicy) -> None:
         """Plan what becomes of a policy that no class gives any more.
@@ -307,8 +317,11 @@ class _Planner:
         versions = {each.pk: each.version for each, _ in self._classes}
         for pk, texts in problems.items():
             member, version = known.get(pk), versions[pk]
-            state = member and (member.version, member.has_left, member.problems)
-            if state != (version, False, texts):
+            state = member and (member.has_left, member.problems)
+            if member is not None and state == (False, texts):
+                if member.version != version:
+                    self.plan.members_at[version].append(member.pk)
+            else:
                 self.plan.members.append(
                     ClassMember(
                         namespace_class_id=pk,

@@ -112,11 +112,7 @@ def _previewed(candidate: NamespaceClass) -> ClassPreview:
             for member in members
             for text in member.problems
         ]
-        exceptions += sum(
-            row.exception_count
-            for row in planned.rows
-            if row.namespace_class.name == candidate.name
-        )
+        exceptions += planned.exceptions[candidate.name]
         removals += len(planned.removals.get(candidate.pk, ()))
     return ClassPreview(
         manifest=candidate.manifest,

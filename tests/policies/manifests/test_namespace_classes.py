@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from policies.manifests import diff_in_words
 from policies.manifests.bundle import read_bundle
 from policies.manifests.documents import ManifestError
 from policies.manifests.export import export_cluster
@@ -16,7 +17,7 @@ from policies.models import ClassPolicy, LimitRange, NamespaceClass
 from policies.object_sets.apply import carry_out
 from policies.object_sets.plan import SetOptions, plan
 from tests import factories
-from tests.namespace_classes import class_manifest, limits, saved_class
+from tests.namespace_classes import class_manifest, limits, quota, saved_class
 
 TEXT = """\
 apiVersion: policy.gatehouse.dev/v1alpha1
@@ -116,3 +117,15 @@ def test_a_set_applies_a_class_and_never_prunes_it() -> None:
     carry_out(cluster, planned, user="ann")
     assert LimitRange.objects.get().name == "lr"
     assert plan(cluster, read(TEXT), SetOptions(name="repo")).having("unchanged")
+
+
+def test_a_change_is_told_in_words() -> None:
+    before = class_manifest(policies=[limits("1")], names=["a"])
+    after = class_manifest(policies=[limits("2"), quota()], names=["b"], clusters=["c"])
+    assert diff_in_words.changes(before, after) == [
+        "cluster pattern c added",
+        "name pattern a removed",
+        "name pattern b added",
+        "LimitRange defaults: cpu default limit of Container raised from 1 to 2",
+        "ResourceQuota amounts added",
+    ]

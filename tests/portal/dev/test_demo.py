@@ -41,7 +41,7 @@ def run(*words: str) -> str:
 
 def test_demo_is_made_once_and_then_left_alone() -> None:
     assert sorted(seed_demo()) == ["demo", "demo-connected", "demo-priority"]
-    limits = LimitRange.objects.filter(namespace__cluster__name="demo")
+    limits = LimitRange.objects.filter(namespace__cluster__name="demo", namespace__name="demo")
     services.delete_policy(policy=limits.get(), user="ada")
     assert run("demo") == "nothing to do: demo is there"
     assert not limits.exists()

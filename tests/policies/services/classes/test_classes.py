@@ -144,6 +144,7 @@ def test_what_somebody_changed_in_one_namespace_stays_until_it_is_given_back() -
         factories.namespace(name)
     factories.apply({**quota(pods="99"), "metadata": {"name": "amounts", "namespace": "a"}})
     assert exceptions_in("a") == ["spec.hard[pods]"]
+    assert services.preview_class(class_manifest("team", policies=[quota()])).exceptions == 1
     saved_class("team", policies=[limits("300m"), quota(pods="12", secrets="7")], version=1)
     assert hard_of("a") == {"pods": "99", "secrets": "7"}
     assert hard_of("b") == {"pods": "12", "secrets": "7"}
