@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client import Counter, Histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection
 
 DECISIONS: Final = Counter(
     "gatehouse_admission_decisions",
@@ -59,21 +59,19 @@ _HINTED: Final = ("announced", "no-follower", "no-change", "failed")
 _WAITED: Final = ("waited", "gave-up", "too-many")
 
 
-def begin_at_zero(clusters: Iterable[str]) -> None:
+def begin_at_zero(clusters: Collection[str]) -> None:
     """Show every counter from the start: a rate needs the zero before the first event."""
     # Labels come from these lists and the clusters stored here: a caller cannot invent any.
     for phase, verdict, cluster in itertools.product(_PHASES, _VERDICTS, clusters):
         for dry_run in ("false", "true"):
             DECISIONS.labels(cluster=cluster, phase=phase, verdict=verdict, dry_run=dry_run)
-    for cluster in clusters:
-        NOT_KNOWN_YET.labels(cluster=cluster)
-    for phase in _PHASES:
-        SECONDS.labels(phase=phase)
-    for status in _REFUSED:
-        REFUSED.labels(status=status)
-    for status in _FAILED:
-        FAILURES.labels(status=status)
-    for outcome in _HINTED:
-        HINTS.labels(outcome=outcome)
-    for outcome in _WAITED:
-        WAITS.labels(outcome=outcome)
+    for metric, label, values in (
+        (NOT_KNOWN_YET, "cluster", clusters),
+        (SECONDS, "phase", _PHASES),
+        (REFUSED, "status", _REFUSED),
+        (FAILURES, "status", _FAILED),
+        (HINTS, "outcome", _HINTED),
+        (WAITS, "outcome", _WAITED),
+    ):
+        for value in values:
+            metric.labels(**{label: value})

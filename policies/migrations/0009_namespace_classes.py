@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('policies', '0006_followers'),
+        ('policies', '0008_in_api_server'),
     ]
 
     operations = [

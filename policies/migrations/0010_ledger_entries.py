@@ -85,7 +85,7 @@ class Migration(migrations.Migration):
     """A row for each change of a charge, never changed; removed with the record's retention."""
 
     dependencies = [
-        ('policies', '0006_followers'),
+        ('policies', '0009_namespace_classes'),
     ]
 
     operations = [

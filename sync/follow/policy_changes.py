@@ -15,7 +15,7 @@ from engine.policy import InAPIServer, decode_in_api_server
 from policies import services
 from policies.db.clock import read_clock
 from policies.models import PolicyRevision
-from policies.object_sets.brake import brake
+from policies.services.brake import brake
 from sync.connect import connections
 from sync.installation.compiled_policies import write_compiled
 from sync.models import SyncedObject, SyncRun, SyncState
