@@ -15,14 +15,18 @@ from policies import services
 from policies.api.components import COMPONENTS, OLD_NAMES
 from policies.api.urls import router
 from policies.manifests.schema import ANYTHING, KINDS, METADATA
-from policies.models import Charge, RoleBinding
+from policies.models import Charge, ResourceQuota, RoleBinding
 from tests import api_document, factories, people
 from tests.api_document import component
 from tests.namespace_classes import saved_class
 
 pytestmark = pytest.mark.django_db
 LISTS = {
-    re.sub(r"\(\?P<account>[^)]*\)", "ci", f"/api/v1/{prefix}/"): view
+    re.sub(
+        r"\(\?P<quota>[^)]*\)",
+        "{quota}",
+        re.sub(r"\(\?P<account>[^)]*\)", "ci", f"/api/v1/{prefix}/"),
+    ): view
     for prefix, view, _ in router.registry
 }
 # A role is for a user or a group: no list of required members says "one of both".
@@ -100,7 +104,8 @@ def _people() -> None:
 @pytest.mark.usefixtures("_stored")
 def test_every_answer_is_as_described(path: str) -> None:
     client = reader()
-    listed = client.get(path).json()["results"]
+    quota = ResourceQuota.objects.get(name="rq")
+    listed = client.get(path.replace("{quota}", str(quota.pk))).json()["results"]
     assert listed
     of_account = path.replace("/ci/", "/{account}/")
     detail = next(
