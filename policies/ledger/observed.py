@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from django.db import transaction
@@ -97,6 +98,35 @@ def take_in(  # noqa: PLR0913 - most by name
         changes.released += met.released
         changes.recheck |= met.recheck
     return changes
+
+
+def release_gone(
+    cluster_id: int,
+    resource: str,
+    gone: Mapping[str, str],
+    *,
+    guard: Guard = transaction.atomic,
+) -> int:
+    """Release the charges of deleted objects, given as namespaces by uid; returns how many.
+
+    Quicker than ``take_in``: nothing about policies or clocks has to be read. A uid never comes
+    back, so that a deletion can be believed at once. ``guard`` begins a transaction for each
+    namespace with such charges, or raises.
+    """
+    cause, released = LedgerCause(LedgerEntry.Cause.WATCH), 0
+    open_charges = Charge.objects.filter(
+        cluster_id=cluster_id, resource=resource, state__in=OPEN_STATES
+    )
+    for uids in _portions(gone):
+        charges = open_charges.filter(object_uid__in=uids)
+        work = partial(_release_all, charges)
+        for namespace in sorted(set(charges.order_by().values_list("namespace", flat=True))):
+            released += in_namespace((cluster_id, namespace), work, cause=cause, guard=guard)
+    return released
+
+
+def _release_all(charges: QuerySet[Charge], ledger: NamespaceLedger) -> int:
+    return ledger.release(ledger.read(charges))
 
 
 def due_orphans(

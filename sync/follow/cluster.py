@@ -1,7 +1,7 @@
-"""FollowedCluster: all watches of one cluster, and the loop that stores what they show.
+"""FollowedCluster: all watches of one cluster, and the loops that store what they show.
 
-The watches only note changes in memory. One loop stores them, so that the changes of a cluster are
-stored one after the other: policies first, then complete lists of counted objects, then events.
+The watches only note changes in memory. One loop stores policies, another one brings counted
+objects into the ledger, so that neither waits for the other, and each has its own order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sync.follow import ledger_changes, policy_changes
 from sync.follow.counted_watches import CountedWatches
 from sync.follow.health import note_open
 from sync.follow.pauses import LONGEST, pause_after
-from sync.follow.pending import Inbox, PolicyChange
+from sync.follow.pending import Change, LedgerInbox, PolicyInbox
 from sync.follow.statuses import StatusWriter
 from sync.passes.read import ALL_KINDS, OPTIONAL_KINDS
 from sync.values import ObjectKey
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from policies.models import Cluster
     from sync.follow.jobs import Jobs
     from sync.follow.leases import FollowLease
-    from sync.follow.pending import Pending
+    from sync.follow.pending import LedgerBatch, PolicyBatch
     from sync.values import Credentials, Event
 
     Item = dict[str, Any]
@@ -53,7 +53,7 @@ class FollowedCluster:
     def __init__(self, cluster: Cluster, lease: FollowLease, jobs: Jobs) -> None:
         self.cluster, self.lease = cluster, lease
         self._jobs = jobs
-        self._inbox = Inbox()
+        self._policies, self._ledger = PolicyInbox(), LedgerInbox()
         self._edited = asyncio.Event()
         self._turn = asyncio.Lock()
         self._watches: dict[str, Watch] = {}
@@ -86,10 +86,13 @@ class FollowedCluster:
         client = WatchClient(credentials, settings.GATEHOUSE_CLUSTER_ADDRESSES)
         try:
             async with asyncio.TaskGroup() as group:
-                self._counted = CountedWatches(self.cluster, client, self._jobs, group, self._inbox)
+                self._counted = CountedWatches(
+                    self.cluster, client, self._jobs, group, self._ledger
+                )
                 for kind in ALL_KINDS:
                     group.create_task(self._watch_policies(client, kind))
-                group.create_task(self._store_changes())
+                group.create_task(self._store_policies())
+                group.create_task(self._take_in_counted())
                 group.create_task(self._write_edits())
                 group.create_task(self._statuses.write_all())
                 group.create_task(self._keep_up(client))
@@ -114,8 +117,7 @@ class FollowedCluster:
                     self._troubles[kind] = str(error)
                 elif kind not in self._absent:
                     self._absent.add(kind)
-                    self._inbox.pending.put_list(kind, ())
-                    self._inbox.wake()
+                    self._policies.put_list(kind, ())
                 await asyncio.sleep(ABSENT_PAUSE)
                 continue
             except APIError as error:
@@ -130,20 +132,16 @@ class FollowedCluster:
     def _note(self, kind: str, change: Listed | Event) -> None:
         """Note a list or an event; a bookmark only moves the watch's version."""
         if isinstance(change, Listed):
-            self._inbox.pending.put_list(kind, change.items)
+            self._policies.put_list(kind, change.items)
             if kind == "ResourceQuota":
                 self._quotas.clear()
                 self._quotas |= {_place_of(item): item for item in change.items}
-        elif change.type == "BOOKMARK":
-            return
-        else:
-            noted = PolicyChange(change.object, is_gone=change.type == "DELETED")
-            if kind == "ResourceQuota" and self._is_status_alone(noted):
-                return
-            self._inbox.pending.put_policy(ObjectKey.of(change.object), noted)
-        self._inbox.wake()
+        elif change.type != "BOOKMARK":
+            noted = Change(change.object, is_gone=change.type == "DELETED")
+            if kind != "ResourceQuota" or not self._is_status_alone(noted):
+                self._policies.put(ObjectKey.of(change.object), noted)
 
-    def _is_status_alone(self, change: PolicyChange) -> bool:
+    def _is_status_alone(self, change: Change) -> bool:
         """Keep a quota as it is now; whether nothing but its status has changed.
 
         Each create that a quota counts changes its status, which is no policy.
@@ -156,49 +154,24 @@ class FollowedCluster:
         self._statuses.note({place[0]})
         return before is not None and _without_status(before) == _without_status(change.item)
 
-    async def _store_changes(self) -> None:
+    async def _store_policies(self) -> None:
         while True:
-            await self._inbox.wait()
-            while self._can_store():
-                batch = self._inbox.take()
-                try:
-                    async with self._turn:
-                        await self._store(batch)
-                except DatabaseError as error:
-                    log.warning("changes of %s wait for the database: %s", self.cluster, error)
-                    self._inbox.pending.put_back(batch)
-                    await asyncio.sleep(DATABASE_PAUSE)
+            await self._policies.wait()
+            # The first comparison needs all kinds: policies live in namespaces.
+            if not self._has_lists and not set(ALL_KINDS) <= self._policies.pending.lists.keys():
+                continue
+            batch = self._policies.take()
+            if batch.is_empty:
+                continue
+            try:
+                async with self._turn:
+                    await self._store(batch)
+            except DatabaseError as error:
+                log.warning("policies of %s wait for the database: %s", self.cluster, error)
+                await asyncio.sleep(DATABASE_PAUSE)
+                self._policies.put_back(batch)
 
-    def _can_store(self) -> bool:
-        # The first comparison needs all kinds: policies live in namespaces.
-        has_lists = self._has_lists or set(ALL_KINDS) <= self._inbox.pending.lists.keys()
-        return has_lists and not self._inbox.pending.is_empty
-
-    async def _store(self, batch: Pending) -> None:
-        counted = self._counted
-        if batch.lists or batch.policies:
-            await self._store_policies(batch)
-            self._statuses.note({key.namespace for key in batch.policies}, whole=bool(batch.lists))
-            await counted.adjust()
-        if batch.lists or batch.policies or batch.counted_lists:
-            await self._jobs.run(
-                ledger_changes.count_new, self.cluster, self.lease, counted.known(), self._quotas
-            )
-        if batch.counted:
-            again = await self._jobs.run(
-                ledger_changes.take_in,
-                self.cluster,
-                self.lease,
-                batch.counted,
-                received=batch.since,
-            )
-            counted.look_again(again)
-            self._statuses.note(batch.counted_namespaces())
-        for resource in batch.counted_lists:
-            await counted.meet(resource, self.lease, self._quotas)
-            self._statuses.note(whole=True)
-
-    async def _store_policies(self, batch: Pending) -> None:
+    async def _store(self, batch: PolicyBatch) -> None:
         now = await self._jobs.run(ledger_changes.clock_at, batch.since)
         work = (self.cluster, self.lease)
         try:
@@ -209,8 +182,7 @@ class FollowedCluster:
                     policy_changes.take_in_lists, *work, batch.lists, now=now
                 )
                 self._left |= outcome.left
-                self._has_lists = True
-            present = {k: None if c.is_gone else c.item for k, c in batch.policies.items()}
+            present = {k: None if c.is_gone else c.item for k, c in batch.changes.items()}
             changed = {**dict.fromkeys(self._left), **present}
             if changed:
                 outcome = await self._jobs.run(policy_changes.take_in, *work, changed, now=now)
@@ -222,6 +194,40 @@ class FollowedCluster:
             await self._jobs.run(policy_changes.request_full_pass, self.cluster)
         # Reviews that wait for these writes go on.
         await self._jobs.run(oncoming.arrived, self.cluster.pk, batch.seen())
+        self._statuses.note({key.namespace for key in batch.changes}, whole=bool(batch.lists))
+        await self._counted.adjust()
+        self._has_lists |= bool(batch.lists)
+        self._ledger.note_new_quotas()
+
+    async def _take_in_counted(self) -> None:
+        while True:
+            await self._ledger.wait()
+            # Nothing can be counted before the quotas are known.
+            while self._has_lists and (batch := self._ledger.take()) is not None:
+                try:
+                    await self._take_in(batch)
+                except DatabaseError as error:
+                    log.warning("the ledger of %s waits for the database: %s", self.cluster, error)
+                    await asyncio.sleep(DATABASE_PAUSE)
+                    self._ledger.put_back(batch)
+
+    async def _take_in(self, batch: LedgerBatch) -> None:
+        work = (self.cluster, self.lease)
+        if batch.gone:
+            await self._jobs.run(ledger_changes.release_gone, *work, batch.gone)
+        if batch.has_new_quotas:
+            known = self._counted.known()
+            await self._jobs.run(ledger_changes.count_new, *work, known, self._quotas)
+            self._statuses.note(whole=True)
+        if batch.events:
+            again = await self._jobs.run(
+                ledger_changes.take_in, *work, batch.events, received=batch.since
+            )
+            self._counted.look_again(again)
+        if batch.listed is not None:
+            await self._counted.meet(batch.listed, self.lease, self._quotas)
+            self._statuses.note(whole=True)
+        self._statuses.note(batch.namespaces)
 
     async def _write_edits(self) -> None:
         """Write our edits as soon as they are known, and look for them now and then anyway."""

@@ -141,19 +141,23 @@ class CountedObjects:
         for item in items:
             self.put(item)
             gone.discard(item["metadata"]["uid"])
-        for uid in gone:
-            self.remove(self._decode(uid))
+        for item in list(self.find(gone)):
+            self.remove(item)
 
     def find(self, uids: Iterable[str]) -> Iterator[Item]:
         """Those of these objects that are there."""
-        return (self._decode(uid) for uid in uids if uid in self._objects)
+        # Called in threads, too, while the event loop changes the objects.
+        for uid in uids:
+            if (kept := self._objects.get(uid)) is not None:
+                item: Item = msgspec.json.decode(kept)
+                yield item
 
     def all(self, namespaces: Collection[str] | None = None) -> Iterator[Item]:
         """All objects, or those in some namespaces."""
         if namespaces is None:
             return self.find(list(self._objects))
         found = [self._by_namespace.get(namespace, ()) for namespace in namespaces]
-        return self.find([uid for uids in found for uid in uids])
+        return self.find([uid for uids in found for uid in list(uids)])
 
     def past_grace(self, now: dt.datetime) -> list[Item]:
         """Pods whose grace period has ended since the last call: quotas count them no longer."""
@@ -161,10 +165,6 @@ class CountedObjects:
         for uid in ended:
             del self._leaving[uid]
         return list(self.find(ended))
-
-    def _decode(self, uid: str) -> Item:
-        item: Item = msgspec.json.decode(self._objects[uid])
-        return item
 
 
 def _end_of_grace(metadata: Mapping[str, Any]) -> float | None:

@@ -21,8 +21,8 @@ from sync.connect.permissions import SECRETS, is_counted_by_namespace
 from sync.errors import APIError, ForbiddenError, NotFoundError
 from sync.follow import ledger_changes
 from sync.follow.counted_objects import CountedObjects, trim_object
-from sync.follow.ledger_changes import CountedChange
 from sync.follow.pauses import pause_after
+from sync.follow.pending import Change
 from sync.inventory.observations import KINDS, WITH_CONTENTS
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sync.client.watches import WatchClient
     from sync.follow.jobs import Jobs
     from sync.follow.leases import FollowLease
-    from sync.follow.pending import Inbox
+    from sync.follow.pending import LedgerInbox
     from sync.values import Event
 
     Item = dict[str, Any]
@@ -56,7 +56,7 @@ class CountedWatches:
         client: WatchClient,
         jobs: Jobs,
         group: asyncio.TaskGroup,
-        inbox: Inbox,
+        inbox: LedgerInbox,
     ) -> None:
         self._cluster, self._client, self._jobs = cluster, client, jobs
         self._group, self._inbox = group, inbox
@@ -134,8 +134,7 @@ class CountedWatches:
             for uid in due:
                 del times[uid]
             for item in [*objects.find(due), *objects.past_grace(now)]:
-                self._inbox.pending.put_counted(resource, CountedChange(item, is_gone=False))
-                self._inbox.wake()
+                self._inbox.put(resource, Change(item))
 
     async def _follow(self, resource: GroupVersionResource, namespace: str) -> None:
         objects = self._objects.setdefault(resource, CountedObjects())
@@ -154,8 +153,7 @@ class CountedWatches:
                     return
                 if resource not in self._blind:
                     self._blind[resource] = error
-                    self._inbox.pending.put_counted_list(resource)
-                    self._inbox.wake()
+                    self._inbox.put_list(resource)
                 await asyncio.sleep(BLIND_PAUSE)
                 continue
             except APIError as error:
@@ -179,20 +177,17 @@ class CountedWatches:
         objects: CountedObjects,
         change: Listed | Event,
     ) -> None:
-        pending = self._inbox.pending
         if isinstance(change, Listed):
             objects.replace(change.items, namespace)
             self._blind.pop(resource, None)
-            pending.counted.pop(resource, None)  # the list is newer
-            pending.put_counted_list(resource)
+            self._inbox.put_list(resource)
         elif change.type == "BOOKMARK":
             return
         elif change.type == "DELETED":
             objects.remove(change.object)
-            pending.put_counted(resource, CountedChange(change.object, is_gone=True))
+            self._inbox.put(resource, Change(change.object, is_gone=True))
         elif objects.put(change.object):
-            pending.put_counted(resource, CountedChange(change.object, is_gone=False))
-        self._inbox.wake()
+            self._inbox.put(resource, Change(change.object))
 
     async def _watch_of(self, resource: GroupVersionResource, namespace: str) -> Watch:
         watch = self._watches.get((resource, namespace))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.resource_quota import resources_of
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from sync.errors import APIError
     from sync.follow.counted_objects import CountedObjects
     from sync.follow.leases import FollowLease
+    from sync.follow.pending import Change
     from sync.inventory.observations import NamespaceQuotas
 
     Item = dict[str, Any]
@@ -45,22 +45,30 @@ ADMITTED: Final = dt.timedelta(seconds=2)
 """What a request takes beyond its webhooks: the time until its object is stored, and seen here."""
 
 
-@dataclass(frozen=True, slots=True)
-class CountedChange:
-    """One event of a counted object, as it is now or as it was before its deletion."""
+def release_gone(
+    cluster: Cluster, lease: FollowLease, gone: Mapping[GroupVersionResource, Mapping[str, str]]
+) -> int:
+    """Free the room of deleted objects: namespaces by uid, by resource; returns how many charges.
 
-    item: Item
-    is_gone: bool
+    Their uids never come back, so that nothing else has to be known. Raises LostLeaseError.
+    """
+    return sum(
+        observed.release_gone(cluster.pk, str(resource), places, guard=lease.guard)
+        for resource, places in gone.items()
+        if places
+    )
 
 
 def take_in(
     cluster: Cluster,
     lease: FollowLease,
-    changes: Mapping[GroupVersionResource, Sequence[CountedChange]],
+    changes: Mapping[GroupVersionResource, Sequence[Change]],
     *,
     received: float,
 ) -> dict[GroupVersionResource, Mapping[str, dt.datetime]]:
-    """Bring events into the ledger; returns the uids to look at again and when, by resource.
+    """Bring events of present objects into the ledger.
+
+    Returns the uids to look at again, each with its time, by resource.
 
     ``received`` is ``time.monotonic()`` before the first of them was read. Raises LostLeaseError.
     """
@@ -70,7 +78,7 @@ def take_in(
         seen = [
             _seen_object(change, resource, places, known_at)
             for change in resource_changes
-            if change.item["metadata"].get("namespace", "") in places
+            if change.namespace in places
         ]
         if seen:
             changed = observed.take_in(
@@ -187,17 +195,16 @@ def _add_figures(
 
 
 def _seen_object(
-    change: CountedChange,
+    change: Change,
     resource: GroupVersionResource,
     places: Mapping[str, NamespaceQuotas],
     now: dt.datetime,
 ) -> observed.SeenObject:
     live = live_object(change.item, resource, places, now)
     return observed.SeenObject(
-        uid=change.item["metadata"]["uid"],
+        uid=change.uid,
         name=live.name,
         namespace=live.namespace,
-        counted={} if change.is_gone else live.counted,
-        is_gone=change.is_gone,
+        counted=live.counted,
         is_final=live.is_final,
     )
