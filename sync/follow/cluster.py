@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 ABSENT_PAUSE: Final = 5.0
 """Seconds until a kind that is not served is asked for again."""
 UPKEEP: Final = 1.0
+EDITS: Final = 5.0
+"""Seconds between two looks for edits that nobody has told of."""
 DATABASE_PAUSE: Final = 0.5
 _STOPS: Final = (UnauthorizedError, ForbiddenError, UntrustedError)
 log = logging.getLogger(__name__)
@@ -233,7 +235,8 @@ class FollowedCluster:
         """Write our edits as soon as they are known, and look for them now and then anyway."""
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._edited.wait(), 5.0)
+                async with asyncio.timeout(EDITS):
+                    await self._edited.wait()
             self._edited.clear()
             if not self._has_lists:
                 continue

@@ -72,7 +72,8 @@ class FollowerProcess:
                 except DatabaseError as error:
                     log.warning("the leases of clusters cannot be renewed: %s", error)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._stopping.wait(), TICK)
+                    async with asyncio.timeout(TICK):
+                        await self._stopping.wait()
         finally:
             listening.cancel()
             await self._end(set(self._followed))

@@ -77,7 +77,8 @@ class StatusWriter:
     async def _wait_for_news(self, wait: float | None) -> None:
         """Wait until amounts change, or a write is ready; after a while look at all quotas."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._news.wait(), ALL if wait is None else wait)
+            async with asyncio.timeout(ALL if wait is None else wait):
+                await self._news.wait()
             return
         self._is_whole |= wait is None
 
