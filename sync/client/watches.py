@@ -1,4 +1,4 @@
-"""Watch: one kind followed for as long as the caller wants, asynchronously; list, then changes.
+"""KindWatch: one kind followed for as long as the caller wants, asynchronously; list, then changes.
 
 A cluster's watches share a pool of connections to addresses that are resolved once, as all requests
 of this package do. HTTP/1.1: each open watch has a connection of its own.
@@ -92,7 +92,7 @@ class Listed:
 
 
 @dataclass(slots=True)
-class Watch:
+class KindWatch:
     """One watch, and the version from which it continues; "" makes it begin with a list.
 
     ``is_open`` while the server sends its events.
@@ -142,7 +142,7 @@ class WatchClient:
         """Close all connections."""
         await self._pool.aclose()
 
-    async def changes(self, watch: Watch) -> AsyncGenerator[Listed | Event]:
+    async def changes(self, watch: KindWatch) -> AsyncGenerator[Listed | Event]:
         """Yield the complete list if there is no version yet, then each change and bookmark.
 
         ``watch.version`` moves with what was yielded: after an error, a call with the same watch
@@ -185,7 +185,7 @@ class WatchClient:
             if not token:
                 return Listed(tuple(items), version)
 
-    async def _watch_with_list(self, watch: Watch) -> AsyncGenerator[Listed | Event]:
+    async def _watch_with_list(self, watch: KindWatch) -> AsyncGenerator[Listed | Event]:
         """Let the server send the present objects as the first events of the watch, if it can."""
         present: list[dict[str, Any]] | None = []
         parameters = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
@@ -206,7 +206,7 @@ class WatchClient:
             # Servers before 1.32 refuse the parameter: from now on, list first.
             self._knows_watch_lists = False
 
-    async def _events(self, watch: Watch, **parameters: str) -> AsyncIterator[Event]:
+    async def _events(self, watch: KindWatch, **parameters: str) -> AsyncIterator[Event]:
         target = watch.target
         lasts = random.randint(*LASTS)  # noqa: S311 - spreads load, no secret
         parameters |= {

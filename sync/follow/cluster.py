@@ -18,23 +18,23 @@ from django.db import DatabaseError
 
 from policies.snapshot import oncoming
 from sync.client.kinds import kind_of
-from sync.client.watches import Listed, Target, Watch, WatchClient, path_of
+from sync.client.watches import KindWatch, Listed, Target, WatchClient, path_of
 from sync.connect import connections
 from sync.errors import APIError, ForbiddenError, NotFoundError, UnauthorizedError, UntrustedError
 from sync.follow import ledger_changes, policy_changes
 from sync.follow.counted_watches import CountedWatches
 from sync.follow.health import note_open
+from sync.follow.inbox import LedgerInbox, PolicyInbox, WatchedChange
 from sync.follow.pauses import LONGEST, pause_after
-from sync.follow.pending import Change, LedgerInbox, PolicyInbox
 from sync.follow.statuses import StatusWriter
 from sync.passes.read import ALL_KINDS, OPTIONAL_KINDS
 from sync.values import ObjectKey
 
 if TYPE_CHECKING:
     from policies.models import Cluster
+    from sync.follow.inbox import LedgerBatch, PolicyBatch
     from sync.follow.jobs import Jobs
     from sync.follow.leases import FollowLease
-    from sync.follow.pending import LedgerBatch, PolicyBatch
     from sync.values import Credentials, Event
 
     Item = dict[str, Any]
@@ -58,7 +58,7 @@ class FollowedCluster:
         self._policies, self._ledger = PolicyInbox(), LedgerInbox()
         self._edited = asyncio.Event()
         self._turn = asyncio.Lock()
-        self._watches: dict[str, Watch] = {}
+        self._watches: dict[str, KindWatch] = {}
         self._absent: set[str] = set()
         self._troubles: dict[str, str] = dict.fromkeys(ALL_KINDS, "not opened yet")
         self._quotas: dict[tuple[str, str], Item] = {}
@@ -103,7 +103,7 @@ class FollowedCluster:
 
     async def _watch_policies(self, client: WatchClient, kind: str) -> None:
         watched_kind = kind_of(kind)
-        watch = self._watches[kind] = Watch(Target(watched_kind, path_of(watched_kind)))
+        watch = self._watches[kind] = KindWatch(Target(watched_kind, path_of(watched_kind)))
         failures = 0
         while True:
             begun = time.monotonic()
@@ -139,11 +139,11 @@ class FollowedCluster:
                 self._quotas.clear()
                 self._quotas |= {_place_of(item): item for item in change.items}
         elif change.type != "BOOKMARK":
-            noted = Change(change.object, is_gone=change.type == "DELETED")
+            noted = WatchedChange(change.object, is_gone=change.type == "DELETED")
             if kind != "ResourceQuota" or not self._is_status_alone(noted):
                 self._policies.put(ObjectKey.of(change.object), noted)
 
-    def _is_status_alone(self, change: Change) -> bool:
+    def _is_status_alone(self, change: WatchedChange) -> bool:
         """Keep a quota as it is now; whether nothing but its status has changed.
 
         Each create that a quota counts changes its status, which is no policy.

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.request import GroupVersionResource
 from policies.db.clock import read_clock
 from sync.client.kinds import kind_of
-from sync.client.watches import Listed, Target, Watch, path_of
+from sync.client.watches import KindWatch, Listed, Target, path_of
 from sync.connect import connections
 from sync.connect.permissions import SECRETS, is_counted_by_namespace
 from sync.errors import APIError, ForbiddenError, NotFoundError
 from sync.follow import ledger_changes
 from sync.follow.counted_objects import CountedObjects, trim_object
+from sync.follow.inbox import WatchedChange
 from sync.follow.pauses import pause_after
-from sync.follow.pending import Change
 from sync.inventory.observations import KINDS, WITH_CONTENTS
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from policies.models import Cluster
     from sync.client.kinds import ClientKind
     from sync.client.watches import WatchClient
+    from sync.follow.inbox import LedgerInbox
     from sync.follow.jobs import Jobs
     from sync.follow.leases import FollowLease
-    from sync.follow.pending import LedgerInbox
     from sync.values import Event
 
     Item = dict[str, Any]
@@ -61,7 +61,7 @@ class CountedWatches:
         self._cluster, self._client, self._jobs = cluster, client, jobs
         self._group, self._inbox = group, inbox
         self._tasks: dict[tuple[GroupVersionResource, str], asyncio.Task[None]] = {}
-        self._watches: dict[tuple[GroupVersionResource, str], Watch] = {}
+        self._watches: dict[tuple[GroupVersionResource, str], KindWatch] = {}
         self._objects: dict[GroupVersionResource, CountedObjects] = {}
         self._blind: dict[GroupVersionResource, APIError] = {}
         self._by_namespace: set[GroupVersionResource] = set()
@@ -134,7 +134,7 @@ class CountedWatches:
             for uid in due:
                 del times[uid]
             for item in [*objects.find(due), *objects.past_grace(now)]:
-                self._inbox.put(resource, Change(item))
+                self._inbox.put(resource, WatchedChange(item))
 
     async def _follow(self, resource: GroupVersionResource, namespace: str) -> None:
         objects = self._objects.setdefault(resource, CountedObjects())
@@ -185,16 +185,16 @@ class CountedWatches:
             return
         elif change.type == "DELETED":
             objects.remove(change.object)
-            self._inbox.put(resource, Change(change.object, is_gone=True))
+            self._inbox.put(resource, WatchedChange(change.object, is_gone=True))
         elif objects.put(change.object):
-            self._inbox.put(resource, Change(change.object))
+            self._inbox.put(resource, WatchedChange(change.object))
 
-    async def _watch_of(self, resource: GroupVersionResource, namespace: str) -> Watch:
+    async def _watch_of(self, resource: GroupVersionResource, namespace: str) -> KindWatch:
         watch = self._watches.get((resource, namespace))
         if watch is None:
             kind = await self._jobs.run(_kind_of, self._cluster, resource)
             target = Target(kind, path_of(kind, namespace), trim_object)
-            watch = self._watches[resource, namespace] = Watch(target)
+            watch = self._watches[resource, namespace] = KindWatch(target)
         return watch
 
     def _is_listed(self, resource: GroupVersionResource) -> bool:

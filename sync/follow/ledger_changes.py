@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from policies.models import Cluster
     from sync.errors import APIError
     from sync.follow.counted_objects import CountedObjects
+    from sync.follow.inbox import WatchedChange
     from sync.follow.leases import FollowLease
-    from sync.follow.pending import Change
     from sync.inventory.observations import NamespaceQuotas
 
     Item = dict[str, Any]
@@ -62,7 +62,7 @@ def release_gone(
 def take_in(
     cluster: Cluster,
     lease: FollowLease,
-    changes: Mapping[GroupVersionResource, Sequence[Change]],
+    changes: Mapping[GroupVersionResource, Sequence[WatchedChange]],
     *,
     received: float,
 ) -> dict[GroupVersionResource, Mapping[str, dt.datetime]]:
@@ -195,7 +195,7 @@ def _add_figures(
 
 
 def _seen_object(
-    change: Change,
+    change: WatchedChange,
     resource: GroupVersionResource,
     places: Mapping[str, NamespaceQuotas],
     now: dt.datetime,

@@ -45,7 +45,7 @@ _STORED: Final = frozenset({"import", "forget"})
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TakenIn:
     """``left`` are deleted namespaces whose policies are still stored: they go after these."""
 
     left: frozenset[ObjectKey] = frozenset()
@@ -57,7 +57,7 @@ def take_in(
     changed: Mapping[ObjectKey, Manifest | None],
     *,
     now: dt.datetime,
-) -> Outcome:
+) -> TakenIn:
     """Store changed objects, None for deleted ones, as they were known at ``now``.
 
     Raises LostLeaseError, and APIError where a write to the cluster must follow and fails.
@@ -83,7 +83,7 @@ def take_in(
                 baseline.remember(cluster, others, now=now)
         note_native(cluster, journal, {key.namespace for key in keys if key.namespace})
         _write(cluster, [one for one in judged if one.verdict.action in WRITES], journal, now=now)
-    return Outcome(left=left)
+    return TakenIn(left=left)
 
 
 def take_in_lists(
@@ -92,7 +92,7 @@ def take_in_lists(
     lists: Mapping[str, Sequence[Manifest]],
     *,
     now: dt.datetime,
-) -> Outcome:
+) -> TakenIn:
     """Store what changed since the last comparison, from complete lists by kind.
 
     A list that lacks most of the known objects is not believed: a full pass reads it again.
@@ -108,7 +108,7 @@ def take_in_lists(
             continue
         changed |= dict.fromkeys(gone)
         changed |= {key: item for key, item in listed.items() if _is_news(rows.get(key), item)}
-    return take_in(cluster, lease, changed, now=now) if changed else Outcome()
+    return take_in(cluster, lease, changed, now=now) if changed else TakenIn()
 
 
 def write_edits(cluster: Cluster, lease: FollowLease) -> None:

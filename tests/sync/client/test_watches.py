@@ -11,7 +11,7 @@ import pytest
 
 from sync.client import watches
 from sync.client.kinds import kind_of
-from sync.client.watches import Listed, Target, Watch, WatchClient, path_of
+from sync.client.watches import KindWatch, Listed, Target, WatchClient, path_of
 from sync.errors import (
     APIError,
     ForbiddenError,
@@ -48,9 +48,9 @@ def api() -> Iterator[FakeAPI]:
         yield made
 
 
-def watch(keep: Any = None) -> Watch:
+def watch(keep: Any = None) -> KindWatch:
     kind = kind_of("ResourceQuota")
-    return Watch(Target(kind, path_of(kind), keep))
+    return KindWatch(Target(kind, path_of(kind), keep))
 
 
 def told(change: Change) -> Any:
@@ -62,7 +62,7 @@ def told(change: Change) -> Any:
 
 def follow(
     api: FakeAPI,
-    watched: Watch,
+    watched: KindWatch,
     number: int,
     act: Callable[[int], object] = lambda _number: None,
     credentials: Credentials | None = None,

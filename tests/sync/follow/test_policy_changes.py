@@ -39,7 +39,7 @@ def lease() -> FollowLease:
     return claimed
 
 
-def take_in(memory: Memory, *keys: ObjectKey) -> policy_changes.Outcome:
+def take_in(memory: Memory, *keys: ObjectKey) -> policy_changes.TakenIn:
     """Take in these objects as they are now."""
     changed = {key: memory.objects.get(key) for key in keys or (RQ,)}
     return policy_changes.take_in(connected(), lease(), changed, now=read_clock())

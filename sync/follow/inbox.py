@@ -22,7 +22,7 @@ MOST_EVENTS: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WatchedChange:
     """An object as an event shows it: as it is, or as it was before its deletion."""
 
     item: Item
@@ -56,7 +56,7 @@ class PolicyBatch:
     """Complete lists by kind, and the newest event of each object; ``since`` the first of them."""
 
     lists: dict[str, tuple[Item, ...]] = field(default_factory=dict)
-    changes: dict[ObjectKey, Change] = field(default_factory=dict)
+    changes: dict[ObjectKey, WatchedChange] = field(default_factory=dict)
     since: float = field(default_factory=time.monotonic)
 
     @property
@@ -66,7 +66,7 @@ class PolicyBatch:
 
     def seen(self) -> list[Seen]:
         """All objects that it shows."""
-        listed = [Change(item) for item in chain.from_iterable(self.lists.values())]
+        listed = [WatchedChange(item) for item in chain.from_iterable(self.lists.values())]
         return [change.seen() for change in (*listed, *self.changes.values())]
 
 
@@ -84,7 +84,7 @@ class PolicyInbox:
         self.pending.lists[kind], self.pending.changes = items, kept
         self._news.set()
 
-    def put(self, key: ObjectKey, change: Change) -> None:
+    def put(self, key: ObjectKey, change: WatchedChange) -> None:
         """Note the newest event of an object."""
         self._begin()
         self.pending.changes[key] = change
@@ -119,7 +119,7 @@ class LedgerBatch:
 
     gone: dict[GroupVersionResource, dict[str, str]] = field(default_factory=dict)
     has_new_quotas: bool = False
-    events: dict[GroupVersionResource, list[Change]] = field(default_factory=dict)
+    events: dict[GroupVersionResource, list[WatchedChange]] = field(default_factory=dict)
     listed: GroupVersionResource | None = None
     since: float = 0.0
 
@@ -140,13 +140,13 @@ class LedgerInbox:
     def __init__(self) -> None:
         self._gone: dict[GroupVersionResource, dict[str, str]] = defaultdict(dict)
         self._has_new_quotas = False
-        self._events: dict[GroupVersionResource, list[Change]] = {}
+        self._events: dict[GroupVersionResource, list[WatchedChange]] = {}
         self._lists: set[GroupVersionResource] = set()
         self._since = 0.0
         self._news = asyncio.Event()
         self._taken = asyncio.Event()
 
-    def put(self, resource: GroupVersionResource, change: Change) -> None:
+    def put(self, resource: GroupVersionResource, change: WatchedChange) -> None:
         """Note an event; their order matters."""
         events = self._events.setdefault(resource, [])
         if change.is_gone:
