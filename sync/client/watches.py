@@ -1,4 +1,4 @@
-"""KindWatch: one kind followed for as long as the caller wants, asynchronously; list, then changes.
+"""KindWatch: one kind watched for as long as the caller wants, asynchronously; list, then changes.
 
 A cluster's watches share a pool of connections to addresses that are resolved once, as all requests
 of this package do. HTTP/1.1: each open watch has a connection of its own.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
-import ssl
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -18,8 +17,9 @@ from urllib.parse import quote, urlencode, urlsplit
 import httpcore2
 import httpx2
 
-from sync.addresses import resolve
 from sync.client import answers
+from sync.client.async_network import PinnedNetwork, as_api_errors
+from sync.client.kinds import find_resource, kind_at
 from sync.client.network import tls_context
 from sync.errors import (
     APIError,
@@ -27,8 +27,6 @@ from sync.errors import (
     GarbageError,
     InvalidError,
     TooLargeError,
-    UnreachableError,
-    UntrustedError,
 )
 
 if TYPE_CHECKING:
@@ -134,7 +132,7 @@ class WatchClient:
             max_connections=200,
             max_keepalive_connections=4,
             keepalive_expiry=20,
-            network_backend=_PinnedNetwork(self.allowed),
+            network_backend=PinnedNetwork(self.allowed),
             socket_options=_KEEPALIVE,
         )
 
@@ -171,19 +169,31 @@ class WatchClient:
         while True:
             parameters = {"limit": str(PAGE), **({"continue": token} if token else {})}
             accept = _METADATA_LIST if target.is_metadata_alone else "application/json"
-            async with self._answer(target, parameters, accept, _ANSWER) as pieces:
-                page = bytearray()
-                async for piece in pieces:
-                    page += piece
-                    if len(page) > _PAGE_BYTES:
-                        raise TooLargeError(f"a page of more than {_PAGE_BYTES} bytes")
-            members, page_version, token = answers.checked_page(
-                answers.decode(bytes(page)), target.kind
-            )
+            async with self._answer(target.path, parameters, accept, _ANSWER) as pieces:
+                page = answers.decode(await _whole(pieces))
+            members, page_version, token = answers.checked_page(page, target.kind)
             items += _kept(target, members)
             version = version or page_version
             if not token:
                 return Listed(tuple(items), version)
+
+    async def find_kind(self, group: str, resource: str, *, contents: bool = False) -> ClientKind:
+        """The kind of a namespaced resource; without ``contents`` that of its metadata alone.
+
+        Raises NotFoundError for a resource that is not served.
+        """
+        paths_read: dict[str, dict[str, Any]] = {}
+        while True:
+            try:
+                version, kind = find_resource(_Reader(paths_read), group, resource)
+            except _UnreadPathError as unread:
+                paths_read[unread.path] = await self._read(unread.path)
+            else:
+                return kind_at(group, version, resource, **({"kind": kind} if contents else {}))
+
+    async def _read(self, path: str) -> dict[str, Any]:
+        async with self._answer(path, {}, "application/json", _ANSWER) as pieces:
+            return answers.decode(await _whole(pieces))
 
     async def _watch_with_list(self, watch: KindWatch) -> AsyncGenerator[Listed | Event]:
         """Let the server send the present objects as the first events of the watch, if it can."""
@@ -215,7 +225,7 @@ class WatchClient:
             "timeoutSeconds": str(lasts),
         }
         accept = _METADATA_EVENT if target.is_metadata_alone else "application/json"
-        async with self._answer(target, parameters, accept, lasts + _ANSWER) as pieces:
+        async with self._answer(target.path, parameters, accept, lasts + _ANSWER) as pieces:
             watch.is_open = True
             try:
                 async for line in _lines(pieces):
@@ -226,7 +236,7 @@ class WatchClient:
 
     @asynccontextmanager
     async def _answer(
-        self, target: Target, parameters: Mapping[str, str], accept: str, seconds: float
+        self, path: str, parameters: Mapping[str, str], accept: str, seconds: float
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Send a request; yields the pieces of a good answer, raises the error in another one."""
         server = self.credentials.server.rstrip("/")
@@ -242,9 +252,9 @@ class WatchClient:
         extensions: dict[str, Any] = {"timeout": timeout}
         if self.credentials.tls_server_name:
             extensions["sni_hostname"] = self.credentials.tls_server_name
-        url = f"{server}/{target.path}?{urlencode(parameters)}"
+        url = f"{server}/{path}?{urlencode(parameters)}"
         async with (
-            _as_api_errors(),
+            as_api_errors(),
             asyncio.timeout(seconds),
             self._pool.stream("GET", url, headers=headers, extensions=extensions) as response,
         ):
@@ -253,6 +263,36 @@ class WatchClient:
             if response.status >= _FIRST_ERROR:
                 raise await _error_in(response)
             yield response.aiter_stream()
+
+
+class _UnreadPathError(Exception):
+    """A path that has to be read before a resource can be found."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Gives ``find_resource`` what was read, or says what is to be read next."""
+
+    paths_read: Mapping[str, dict[str, Any]]
+
+    def __call__(self, path: str) -> dict[str, Any]:
+        if path not in self.paths_read:
+            raise _UnreadPathError(path)
+        return self.paths_read[path]
+
+
+async def _whole(pieces: AsyncIterator[bytes]) -> bytes:
+    """A whole answer, bounded."""
+    body = bytearray()
+    async for piece in pieces:
+        body += piece
+        if len(body) > _PAGE_BYTES:
+            raise TooLargeError(f"an answer of more than {_PAGE_BYTES} bytes")
+    return bytes(body)
 
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -294,67 +334,3 @@ def _kept_event(target: Target, line: bytes) -> Event | None:
         return event
     kept = target.keep(event.object)
     return None if kept is None else type(event)(event.type, kept)
-
-
-class _PinnedNetwork(httpcore2.AsyncNetworkBackend):
-    """Connects to the addresses that the server's name had first, if they are allowed."""
-
-    def __init__(self, allowed: Sequence[Addresses]) -> None:
-        self._allowed = allowed
-        self._pinned: tuple[str, ...] = ()
-        self._backend = httpcore2.AnyIOBackend()
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 - the library's signature
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        """Connect to the first address that answers; raises APIError's family."""
-        # Resolved once: a second answer of DNS could lead past the check of addresses (rebinding).
-        if not self._pinned:
-            self._pinned = await asyncio.to_thread(resolve, host, port, self._allowed)
-        for address in self._pinned[:-1]:
-            try:
-                return await self._backend.connect_tcp(
-                    address, port, timeout, local_address, socket_options
-                )
-            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
-                continue
-        return await self._backend.connect_tcp(
-            self._pinned[-1], port, timeout, local_address, socket_options
-        )
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait, for the library."""
-        await asyncio.sleep(seconds)
-
-
-@asynccontextmanager
-async def _as_api_errors() -> AsyncIterator[None]:
-    """Translate the library's errors into APIError's family."""
-    try:
-        yield
-    except httpcore2.ConnectError as error:
-        if (cause := _certificate_error(error)) is not None:
-            raise UntrustedError(f"x509: {cause.verify_message}", reason="Untrusted") from None
-        raise UnreachableError(_words(error), reason="Disconnected") from None
-    except (httpcore2.TimeoutException, TimeoutError) as error:
-        raise UnreachableError("no answer in time", reason="Timeout") from error
-    except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError) as error:
-        raise UnreachableError(_words(error), reason="Disconnected") from None
-
-
-def _certificate_error(error: BaseException) -> ssl.SSLCertVerificationError | None:
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return cause
-        cause = cause.__cause__ or cause.__context__
-    return None
-
-
-def _words(error: BaseException) -> str:
-    return str(error)[:200] or type(error).__name__

@@ -32,6 +32,7 @@ from sync.values import ObjectKey
 
 if TYPE_CHECKING:
     from policies.models import Cluster
+    from policies.snapshot.oncoming import Seen
     from sync.follow.inbox import LedgerBatch, PolicyBatch
     from sync.follow.jobs import Jobs
     from sync.follow.leases import FollowLease
@@ -57,7 +58,8 @@ class FollowedCluster:
         self._jobs = jobs
         self._policies, self._ledger = PolicyInbox(), LedgerInbox()
         self._edited = asyncio.Event()
-        self._turn = asyncio.Lock()
+        self._turn, self._ledger_turn = asyncio.Lock(), asyncio.Lock()
+        self._awaiting: list[Seen] = []
         self._watches: dict[str, KindWatch] = {}
         self._absent: set[str] = set()
         self._troubles: dict[str, str] = dict.fromkeys(ALL_KINDS, "not opened yet")
@@ -174,32 +176,32 @@ class FollowedCluster:
                 self._policies.put_back(batch)
 
     async def _store(self, batch: PolicyBatch) -> None:
-        now = await self._jobs.run(ledger_changes.clock_at, batch.since)
-        work = (self.cluster, self.lease)
-        try:
-            if batch.lists:
-                # The cluster answers: quotas that are new in it will be counted.
-                await self._jobs.run(note_open, self.cluster)
-                outcome = await self._jobs.run(
-                    policy_changes.take_in_lists, *work, batch.lists, now=now
-                )
-                self._left |= outcome.left
-            present = {k: None if c.is_gone else c.item for k, c in batch.changes.items()}
-            changed = {**dict.fromkeys(self._left), **present}
-            if changed:
-                outcome = await self._jobs.run(policy_changes.take_in, *work, changed, now=now)
-                self._left = set(outcome.left)
-        except APIError as error:
-            # The changes are stored; what had to be written to the cluster is left to a run, which
-            # tries again and tells people.
-            log.warning("%s could not be written: %s", self.cluster, error)
-            await self._jobs.run(policy_changes.request_full_pass, self.cluster)
-        # Reviews that wait for these writes go on.
-        await self._jobs.run(oncoming.arrived, self.cluster.pk, batch.seen())
-        self._statuses.note({key.namespace for key in batch.changes}, whole=bool(batch.lists))
-        await self._counted.adjust()
+        stored = await self._jobs.run(
+            policy_changes.store, self.cluster, self.lease, batch, frozenset(self._left)
+        )
+        self._left = set(stored.left)
         self._has_lists |= bool(batch.lists)
-        self._ledger.note_new_quotas()
+        self._statuses.note({key.namespace for key in batch.changes}, whole=bool(batch.lists))
+        if stored.wanted is not None:
+            self._counted.adjust(stored.wanted)
+        if stored.awaiting:
+            self._awaiting += stored.awaiting
+            await self._count_new()
+
+    async def _count_new(self) -> None:
+        """Count what exists under new quotas, and let the reviews go on that wait for these."""
+        async with self._ledger_turn:
+            is_counted = await self._jobs.run(
+                ledger_changes.count_new,
+                self.cluster,
+                self.lease,
+                self._counted.known(),
+                self._quotas,
+            )
+            if is_counted and self._awaiting:
+                awaiting, self._awaiting = self._awaiting, []
+                await self._jobs.run(oncoming.arrived, self.cluster.pk, awaiting)
+                self._statuses.note({seen.namespace for seen in awaiting})
 
     async def _take_in_counted(self) -> None:
         while True:
@@ -214,22 +216,21 @@ class FollowedCluster:
                     self._ledger.put_back(batch)
 
     async def _take_in(self, batch: LedgerBatch) -> None:
-        work = (self.cluster, self.lease)
-        if batch.gone:
-            await self._jobs.run(ledger_changes.release_gone, *work, batch.gone)
         if batch.has_new_quotas:
-            known = self._counted.known()
-            await self._jobs.run(ledger_changes.count_new, *work, known, self._quotas)
-            self._statuses.note(whole=True)
-        if batch.events:
-            again = await self._jobs.run(
-                ledger_changes.take_in, *work, batch.events, received=batch.since
-            )
-            self._counted.look_again(again)
-        if batch.listed is not None:
-            await self._counted.meet(batch.listed, self.lease, self._quotas)
-            self._statuses.note(whole=True)
-        self._statuses.note(batch.namespaces)
+            await self._count_new()
+            return
+        work = (self.cluster, self.lease)
+        async with self._ledger_turn:
+            if batch.gone:
+                await self._jobs.run(ledger_changes.release_gone, *work, batch.gone)
+            if batch.events:
+                again = await self._jobs.run(
+                    ledger_changes.take_in, *work, batch.events, received=batch.since
+                )
+                self._counted.look_again(again)
+            if batch.listed is not None:
+                await self._counted.meet(batch.listed, self.lease, self._quotas)
+        self._statuses.note(batch.namespaces, whole=batch.listed is not None)
 
     async def _write_edits(self) -> None:
         """Write our edits as soon as they are known, and look for them now and then anyway."""
@@ -272,7 +273,7 @@ class FollowedCluster:
             started = time.monotonic()
             listed = await client.list(target)
             present = frozenset(item["metadata"]["uid"] for item in listed.items)
-            async with self._turn:
+            async with self._ledger_turn:
                 await self._jobs.run(
                     ledger_changes.end_orphans,
                     self.cluster,

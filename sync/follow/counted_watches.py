@@ -16,7 +16,6 @@ from engine.request import GroupVersionResource
 from policies.db.clock import read_clock
 from sync.client.kinds import kind_of
 from sync.client.watches import KindWatch, Listed, Target, path_of
-from sync.connect import connections
 from sync.connect.permissions import SECRETS, is_counted_by_namespace
 from sync.errors import APIError, ForbiddenError, NotFoundError
 from sync.follow import ledger_changes
@@ -27,7 +26,7 @@ from sync.inventory.observations import KINDS, WITH_CONTENTS
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from policies.models import Cluster
     from sync.client.kinds import ClientKind
@@ -64,6 +63,7 @@ class CountedWatches:
         self._watches: dict[tuple[GroupVersionResource, str], KindWatch] = {}
         self._objects: dict[GroupVersionResource, CountedObjects] = {}
         self._blind: dict[GroupVersionResource, APIError] = {}
+        self._wanted: Mapping[GroupVersionResource, Collection[str]] = {}
         self._by_namespace: set[GroupVersionResource] = set()
         self._again: dict[GroupVersionResource, dict[str, dt.datetime]] = {}
 
@@ -80,9 +80,12 @@ class CountedWatches:
                 return Target(kind, path_of(kind, namespace), trim_object)
         return None
 
-    async def adjust(self) -> None:
-        """Begin and end watches, so that all that the present quotas count is watched."""
-        wanted = await self._jobs.run(ledger_changes.wanted_resources, self._cluster)
+    def adjust(self, wanted: Mapping[GroupVersionResource, Collection[str]]) -> None:
+        """Begin and end watches, so that all that the present quotas count is watched.
+
+        ``wanted`` are the resources that they count, and in which namespaces.
+        """
+        self._wanted = wanted
         places = {(each, "") for each in ALWAYS}
         for resource, namespaces in wanted.items():
             is_whole = str(resource) != SECRETS and resource not in self._by_namespace
@@ -167,7 +170,8 @@ class CountedWatches:
         if not is_refused or not is_counted_by_namespace(resource):
             return False
         self._by_namespace.add(resource)
-        self._group.create_task(self.adjust())
+        # Not in this task, which it ends.
+        asyncio.get_running_loop().call_soon(lambda: self.adjust(self._wanted))
         return True
 
     def _note(
@@ -192,10 +196,19 @@ class CountedWatches:
     async def _watch_of(self, resource: GroupVersionResource, namespace: str) -> KindWatch:
         watch = self._watches.get((resource, namespace))
         if watch is None:
-            kind = await self._jobs.run(_kind_of, self._cluster, resource)
+            kind = await self._kind_of(resource)
             target = Target(kind, path_of(kind, namespace), trim_object)
             watch = self._watches[resource, namespace] = KindWatch(target)
         return watch
+
+    async def _kind_of(self, resource: GroupVersionResource) -> ClientKind:
+        name = str(resource)
+        if name in KINDS:
+            return kind_of(KINDS[name])
+        with_contents = name in WITH_CONTENTS
+        return await self._client.find_kind(
+            resource.group, resource.resource, contents=with_contents
+        )
 
     def _is_listed(self, resource: GroupVersionResource) -> bool:
         places = [place for place in self._tasks if place[0] == resource]
@@ -209,12 +222,3 @@ class CountedWatches:
             self._watches.pop(place, None)
             watching = self._group.create_task(self._follow(*place))
             self._tasks[place] = watching
-
-
-def _kind_of(cluster: Cluster, resource: GroupVersionResource) -> ClientKind:
-    if str(resource) in KINDS:
-        return kind_of(KINDS[str(resource)])
-    with connections.open_client(cluster) as client:
-        return client.find_kind(
-            resource.group, resource.resource, contents=str(resource) in WITH_CONTENTS
-        )

@@ -20,8 +20,8 @@ THREADS: Final = 4
 class Jobs:
     """The threads of one follower process."""
 
-    def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="follower")
+    def __init__(self, threads: int = THREADS) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="follower")
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do the work in a thread; returns and raises what it does."""

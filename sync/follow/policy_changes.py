@@ -7,6 +7,7 @@ is left to a full pass, which is then requested.
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +17,11 @@ from policies import services
 from policies.db.clock import read_clock
 from policies.models import PolicyRevision
 from policies.services.brake import brake
+from policies.snapshot import oncoming
 from sync.connect import connections
+from sync.errors import APIError
+from sync.follow.health import note_open
+from sync.follow.ledger_changes import clock_at, wanted_resources
 from sync.installation.compiled_policies import write_compiled
 from sync.models import SyncedObject, SyncRun, SyncState
 from sync.passes import baseline
@@ -33,7 +38,10 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from engine.request import GroupVersionResource
     from policies.models import Cluster
+    from policies.snapshot.oncoming import Seen
+    from sync.follow.inbox import PolicyBatch
     from sync.follow.leases import FollowLease
     from sync.passes.compare import ComparedObject
 
@@ -41,7 +49,21 @@ if TYPE_CHECKING:
 
 MOST_EDITS: Final = 200
 """Edits of ours that the follower writes itself; more are left to a full pass."""
+log = logging.getLogger(__name__)
 _STORED: Final = frozenset({"import", "forget"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredBatch:
+    """What follows from a batch.
+
+    ``left`` as in ``TakenIn``. ``wanted`` are the resources that quotas count now, None if no quota
+    was written. ``awaiting`` are objects that reviews wait for until new quotas are counted.
+    """
+
+    left: frozenset[ObjectKey]
+    wanted: Mapping[GroupVersionResource, Collection[str]] | None = None
+    awaiting: tuple[Seen, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +71,36 @@ class TakenIn:
     """``left`` are deleted namespaces whose policies are still stored: they go after these."""
 
     left: frozenset[ObjectKey] = frozenset()
+
+
+def store(
+    cluster: Cluster, lease: FollowLease, batch: PolicyBatch, left: frozenset[ObjectKey]
+) -> StoredBatch:
+    """Store a batch; ``left`` are namespaces of earlier ones that were still in use.
+
+    Where a write to the cluster must follow and fails, a full pass is requested, which tries again
+    and tells people. Raises LostLeaseError.
+    """
+    now = clock_at(batch.since)
+    try:
+        if batch.lists:
+            # The cluster answers: quotas that are new in it will be counted.
+            note_open(cluster)
+            left |= take_in_lists(cluster, lease, batch.lists, now=now).left
+        present = {key: None if it.is_gone else it.item for key, it in batch.changes.items()}
+        if changed := {**dict.fromkeys(left), **present}:
+            left = take_in(cluster, lease, changed, now=now).left
+    except APIError as error:
+        log.warning("%s could not be written: %s", cluster, error)
+        request_full_pass(cluster)
+    has_quotas = batch.lists or any(key.kind == "ResourceQuota" for key in batch.changes)
+    awaiting = tuple(batch.seen())
+    if not (has_quotas and services.uncounted(cluster)):
+        # Reviews that wait for these writes go on.
+        oncoming.arrived(cluster.pk, awaiting)
+        awaiting = ()
+    wanted = wanted_resources(cluster) if has_quotas else None
+    return StoredBatch(left=left, wanted=wanted, awaiting=awaiting)
 
 
 def take_in(

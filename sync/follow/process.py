@@ -55,6 +55,8 @@ class FollowerProcess:
     def __init__(self) -> None:
         self._holder = f"{socket.gethostname()[:80]} {os.getpid()}"
         self._jobs = Jobs()
+        # Leases must be renewed however busy the other threads are.
+        self._lease_jobs = Jobs(threads=1)
         self._followed: dict[FollowLease, _Followed] = {}
         self._stopping = asyncio.Event()
 
@@ -77,20 +79,21 @@ class FollowerProcess:
         finally:
             listening.cancel()
             await self._end(set(self._followed))
-            await self._jobs.run(leases.release, list(self._followed))
+            await self._lease_jobs.run(leases.release, list(self._followed))
             self._jobs.close()
+            self._lease_jobs.close()
 
     async def _tick(self) -> None:
         """Renew the leases, end what is lost or changed, begin what is free."""
         problems = {lease: each.cluster.problem for lease, each in self._followed.items()}
-        lost = await self._jobs.run(leases.renew, problems) if problems else set()
+        lost = await self._lease_jobs.run(leases.renew, problems) if problems else set()
         ended = {lease for lease, each in self._followed.items() if each.task.done()}
-        changed = await self._jobs.run(_with_other_credentials, self._generations())
+        changed = await self._lease_jobs.run(_with_other_credentials, self._generations())
         await self._end(lost | ended | changed)
-        await self._jobs.run(leases.release, list((ended | changed) - lost))
+        await self._lease_jobs.run(leases.release, list((ended | changed) - lost))
         for lease in lost | ended | changed:
             self._followed.pop(lease, None)
-        for lease in await self._jobs.run(leases.claim, self._holder):
+        for lease in await self._lease_jobs.run(leases.claim, self._holder):
             await self._begin(lease)
         # Writes that others refused after us never arrive.
         await self._jobs.run(oncoming.forget_old)

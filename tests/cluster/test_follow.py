@@ -6,6 +6,7 @@ product's promise for 95 of 100; a few samples may not show that, so fewer of th
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from contextlib import ExitStack, nullcontext
@@ -48,6 +49,34 @@ for manifest in json.load(sys.stdin):
     print(time.time(), flush=True)
     time.sleep(1.5)
 """
+
+
+_CLASS: Final = """
+import django, json, sys; django.setup()
+from policies.models import NamespaceClass
+from policies.services import classes
+manifest = json.load(sys.stdin)
+stored = NamespaceClass.objects.filter(name=manifest["metadata"]["name"]).first()
+if stored is None:
+    classes.save_class(stored=NamespaceClass().read_manifest(manifest), user="ada")
+"""
+CLASS: Final = {
+    "apiVersion": "policy.gatehouse.dev/v1alpha1",
+    "kind": "NamespaceClass",
+    "metadata": {"name": "small"},
+    "spec": {
+        "selector": {"matchLabels": {"tier": "small"}},
+        "policies": [
+            {
+                "apiVersion": "v1",
+                "kind": "ResourceQuota",
+                "metadata": {"name": "none"},
+                "spec": {"hard": {"pods": "0"}},
+            }
+        ],
+        "onLeave": "remove",
+    },
+}
 
 
 class Site:
@@ -207,6 +236,42 @@ def _counts(site: Site, query: str, value: str, number: int) -> bool:
 
 def _is_gone(site: Site, place: str) -> bool:
     return site.api.call("GET", f"/namespaces/{place}").status_code == HTTPStatus.NOT_FOUND
+
+
+def test_namespace_gets_and_loses_the_policies_of_its_class(site: Site) -> None:
+    site.portal.run(_CLASS, json.dumps(CLASS))
+    for number in range(SAMPLES):
+        place = f"classed-{number}"
+        labels = {"tier": "small"}
+        site.api.do("POST", "/namespaces", {"metadata": {"name": place, "labels": labels}})
+        # Its first object is judged by the class, or told to try again: never let pass.
+        first = site.api.call("POST", f"/namespaces/{place}/pods?dryRun=All", pod("first"))
+        assert first.status_code in {HTTPStatus.FORBIDDEN, HTTPStatus.SERVICE_UNAVAILABLE}
+        site.api.do("PATCH", f"/namespaces/{place}", {"metadata": {"labels": {"tier": "large"}}})
+        free = partial(_answers, site, place, admitted=True)
+        site.delays.add(
+            "namespace relabelled, left its class", delay_until(free, in_a_row=IN_A_ROW)
+        )
+        site.api.do("PATCH", f"/namespaces/{place}", {"metadata": {"labels": {"tier": "small"}}})
+        full = partial(_answers, site, place, admitted=False)
+        site.delays.add("namespace relabelled, has its class", delay_until(full, in_a_row=IN_A_ROW))
+    names = ("namespace relabelled, left its class", "namespace relabelled, has its class")
+    require(site, 1.0, *names)
+
+
+def test_policies_of_a_class_reach_an_owned_namespace(site: Site) -> None:
+    site.portal.run(_CLASS, json.dumps(CLASS))
+    site.portal.run(_OWN, "owned-class")
+    made = {"metadata": {"name": "owned-class", "labels": {"tier": "small"}}}
+    site.api.do("POST", "/namespaces", made)
+    path = "/namespaces/owned-class/resourcequotas/none"
+    there = partial(_is_there, site, path)
+    site.delays.add("namespace of a class, quota in the cluster", delay_until(there))
+    require(site, 2.0, "namespace of a class, quota in the cluster")
+
+
+def _is_there(site: Site, path: str) -> bool:
+    return site.api.call("GET", path).status_code == HTTPStatus.OK
 
 
 def test_edits_reach_the_other_side(site: Site) -> None:
