@@ -67,6 +67,7 @@ chaos: setup-dev ## the same in every way, with CHAOS_KILLS=50 kills each, froze
 soak: setup-dev ## exactness under load, SOAK=20 times; WATCH_SEEDS=1000 histories of the ledger; sync under faults, SYNC_SEEDS=500 histories
 	@for round in $$(seq $${SOAK:-20}); do echo "== round $$round"; $(PY) -m pytest -q -n 0 -m faults tests/faults/test_exactness.py || exit 1; done
 	@WATCH_SEEDS=$${WATCH_SEEDS:-1000} $(PY) -m pytest -q -n 2 tests/property/test_watched_histories.py
+	@HISTORY_SEEDS=$${HISTORY_SEEDS:-50} $(PY) -m pytest -q -n 0 -m cluster tests/cluster/test_histories.py
 	@SYNC_SEEDS=$${SYNC_SEEDS:-500} $(PY) -m pytest -q -n 0 -m cluster tests/cluster/test_sync_faults.py
 
 mutants: setup-dev ## plant known faults in a copy of the code, one at a time: a test must find each
