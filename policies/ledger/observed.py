@@ -153,20 +153,21 @@ def release_missing(  # noqa: PLR0913 - most by name
     present_uids: Collection[str],
     *,
     list_started: dt.datetime,
+    margin: dt.timedelta = CREATE_MARGIN,
     guard: Guard = transaction.atomic,
 ) -> int:
     """Release reservations of a namespace whose objects were not created; returns how many.
 
     ``present_uids`` are all objects of a complete list, read from the API server's storage and not
     from its cache; ``list_started`` is what ``read_clock`` returned before it was requested. Only
-    what was reserved ``CREATE_MARGIN`` before that is released. Confirmed charges stay: their
-    objects are known, and so is their end.
+    what was reserved ``margin`` before that is released: so long may a create be under way.
+    Confirmed charges stay: their objects are known, and so is their end.
     """
     waiting = Charge.objects.filter(
         cluster_id=cluster_id,
         resource=resource,
         state=RESERVED,
-        reserved_at__lt=list_started - CREATE_MARGIN,
+        reserved_at__lt=list_started - margin,
     )
     present = frozenset(present_uids)
 

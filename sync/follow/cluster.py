@@ -31,6 +31,8 @@ from sync.passes.read import ALL_KINDS, OPTIONAL_KINDS
 from sync.values import ObjectKey
 
 if TYPE_CHECKING:
+    import datetime as dt
+
     from policies.models import Cluster
     from policies.snapshot.oncoming import Seen
     from sync.follow.inbox import LedgerBatch, PolicyBatch
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 ABSENT_PAUSE: Final = 5.0
 """Seconds until a kind that is not served is asked for again."""
 UPKEEP: Final = 1.0
+MARGIN_AGE: Final = 60.0
+"""Seconds until the timeouts of other webhooks are read again."""
 EDITS: Final = 5.0
 """Seconds between two looks for edits that nobody has told of."""
 DATABASE_PAUSE: Final = 0.5
@@ -65,6 +69,7 @@ class FollowedCluster:
         self._troubles: dict[str, str] = dict.fromkeys(ALL_KINDS, "not opened yet")
         self._quotas: dict[tuple[str, str], Item] = {}
         self._left: set[ObjectKey] = set()
+        self._margin, self._margin_read = ledger_changes.LONGEST_MARGIN, -MARGIN_AGE
         self._has_lists = False
         self._was_open = False
         self._counted: CountedWatches
@@ -266,7 +271,8 @@ class FollowedCluster:
                 log.warning("reservations of %s wait: %s", self.cluster, error)
 
     async def _end_orphans(self, client: WatchClient) -> None:
-        for place in await self._jobs.run(ledger_changes.due_orphans, self.cluster):
+        margin = await self._create_margin(client)
+        for place in await self._jobs.run(ledger_changes.due_orphans, self.cluster, margin):
             target = self._counted.target_in(*place)
             if target is None:
                 continue
@@ -281,7 +287,20 @@ class FollowedCluster:
                     place,
                     present,
                     started=started,
+                    margin=margin,
                 )
+
+    async def _create_margin(self, client: WatchClient) -> dt.timedelta:
+        """How long a create may be under way; read once a minute."""
+        if time.monotonic() - self._margin_read > MARGIN_AGE:
+            kind = kind_of("ValidatingWebhookConfiguration")
+            try:
+                listed = await client.list(Target(kind, path_of(kind)))
+                self._margin = ledger_changes.create_margin(listed.items)
+            except ForbiddenError:
+                self._margin = ledger_changes.LONGEST_MARGIN
+            self._margin_read = time.monotonic()
+        return self._margin
 
 
 def _without_status(item: Item) -> Item:

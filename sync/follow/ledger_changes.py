@@ -17,6 +17,7 @@ from policies.ledger import observed
 from policies.ledger.live_objects import apply_list
 from policies.models import LedgerPass
 from sync import policy_writes
+from sync.connect.permissions import CONFIGURATION
 from sync.inventory.observations import (
     complete_list,
     live_object,
@@ -29,7 +30,7 @@ from sync.passes import ledger_pass
 from sync.passes.ledger_pass import meet_charges
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from engine.request import GroupVersionResource
     from policies.models import Cluster
@@ -43,6 +44,12 @@ if TYPE_CHECKING:
 
 ADMITTED: Final = dt.timedelta(seconds=2)
 """What a request takes beyond its webhooks: the time until its object is stored, and seen here."""
+
+
+DEFAULT_TIMEOUT: Final = 10
+"""Seconds that a webhook has if its configuration does not say."""
+LONGEST_MARGIN: Final = dt.timedelta(seconds=30)
+"""The longest timeout that Kubernetes allows: assumed where the configurations cannot be read."""
 
 
 def release_gone(
@@ -156,25 +163,42 @@ def note_blind(cluster: Cluster, resource: GroupVersionResource, error: APIError
     ledger_pass.note_blind(cluster, resource, error, places_of(cluster))
 
 
-def due_orphans(cluster: Cluster) -> dict[tuple[str, str], frozenset[str]]:
+def create_margin(configurations: Iterable[Item]) -> dt.timedelta:
+    """How long a create may be under way after our review: the longest timeout of other webhooks.
+
+    ``configurations`` are all ValidatingWebhookConfigurations: these webhooks are asked while ours
+    is, so that the slowest one decides when the API server goes on.
+    """
+    timeouts = [
+        webhook.get("timeoutSeconds") or DEFAULT_TIMEOUT
+        for configuration in configurations
+        if configuration["metadata"]["name"] != CONFIGURATION
+        for webhook in configuration.get("webhooks") or ()
+    ]
+    return max(observed.CREATE_MARGIN, dt.timedelta(seconds=max(timeouts, default=0)))
+
+
+def due_orphans(cluster: Cluster, margin: dt.timedelta) -> dict[tuple[str, str], frozenset[str]]:
     """The reservations whose objects should be there by now: uids by resource and namespace."""
-    return observed.due_orphans(cluster.pk, older_than=observed.CREATE_MARGIN + ADMITTED)
+    return observed.due_orphans(cluster.pk, older_than=margin + ADMITTED)
 
 
-def end_orphans(
+def end_orphans(  # noqa: PLR0913 - most by name
     cluster: Cluster,
     lease: FollowLease,
     place: tuple[str, str],
     present: Collection[str],
     *,
     started: float,
+    margin: dt.timedelta,
 ) -> int:
     """Release the reservations of a resource in a namespace that a complete list lacks.
 
     ``started`` is ``time.monotonic()`` before the list was requested.
     """
+    list_started = clock_at(started)
     return observed.release_missing(
-        cluster.pk, *place, present, list_started=clock_at(started), guard=lease.guard
+        cluster.pk, *place, present, list_started=list_started, margin=margin, guard=lease.guard
     )
 
 
