@@ -70,13 +70,15 @@ def take_in(  # noqa: PLR0913 - most by name
     seen: Sequence[SeenObject],
     *,
     received: dt.datetime,
+    margin: dt.timedelta = LIST_MARGIN,
     guard: Guard = transaction.atomic,
     names: Mapping[UUID, Collection[str]] | None = None,
 ) -> LedgerChanges:
     """Bring the ledger in line with events of one resource, in their order.
 
     ``received`` is what ``read_clock`` returned before the events were read from their watch.
-    Amounts shrink only where no admitted update can be under way: those that have to wait are in
+    Amounts shrink only where no admitted update can be under way, which may take ``margin``: those
+    that have to wait are in
     the result's ``recheck``, for another call with the newest known object. ``guard`` begins one
     short transaction for each namespace with news, or raises. ``names``, by quota uid, are those
     under which the objects count, by the policies that ``counted`` was computed with; without it
@@ -85,7 +87,7 @@ def take_in(  # noqa: PLR0913 - most by name
     latest = _latest_by_uid(seen)
     if names is None:
         names = _names_now(cluster_id, {each.namespace for each in latest.values()})
-    watched = _Watched(cluster_id, resource, received, names, latest)
+    watched = _Watched(cluster_id, resource, received, margin, names, latest)
     changes = LedgerChanges()
     for namespace in sorted(watched.find_news(changes.recheck)):
         place = (cluster_id, namespace)
@@ -208,6 +210,7 @@ class _Watched:
     cluster_id: int
     resource: str
     received: dt.datetime
+    margin: dt.timedelta
     names: Mapping[UUID, Collection[str]]
     latest: Mapping[str, SeenObject]
 
@@ -220,7 +223,7 @@ class _Watched:
                 charged_pairs.add((charge.quota_uid, charge.object_uid))
                 wanted = self._wanted(charge)
                 if wanted.is_too_early:
-                    recheck[charge.object_uid] = charge.updated + LIST_MARGIN
+                    recheck[charge.object_uid] = charge.updated + self.margin
                 if _differs(charge, wanted):
                     with_news.add(charge.namespace)
         for uid, found in self.latest.items():
@@ -265,7 +268,7 @@ class _Watched:
         names = self.names.get(charge.quota_uid, ())
         right = corrected(held, counted, names=names, lowers=True)
         # An update that was admitted shortly before may be missing in the event.
-        is_certain = found.is_final or charge.updated < self.received - LIST_MARGIN
+        is_certain = found.is_final or charge.updated < self.received - self.margin
         amounts = right if is_certain else corrected(held, counted, names=names, lowers=False)
         # An empty charge has nothing to confirm or to release later.
         state = CONFIRMED if remove_zeros(amounts) else RELEASED
@@ -274,7 +277,7 @@ class _Watched:
     def _correct(self, ledger: NamespaceLedger, charge: Charge, met: LedgerChanges) -> None:
         wanted = self._wanted(charge)
         if wanted.is_too_early:
-            met.recheck[charge.object_uid] = charge.updated + LIST_MARGIN
+            met.recheck[charge.object_uid] = charge.updated + self.margin
         if not _differs(charge, wanted):
             return
         if same_amounts(wanted.amounts, parse(charge.amounts)):

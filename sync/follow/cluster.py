@@ -230,7 +230,11 @@ class FollowedCluster:
                 await self._jobs.run(ledger_changes.release_gone, *work, batch.gone)
             if batch.events:
                 again = await self._jobs.run(
-                    ledger_changes.take_in, *work, batch.events, received=batch.since
+                    ledger_changes.take_in,
+                    *work,
+                    batch.events,
+                    received=batch.since,
+                    margin=self._margin,
                 )
                 self._counted.look_again(again)
             if batch.listed is not None:

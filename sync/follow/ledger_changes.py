@@ -72,12 +72,14 @@ def take_in(
     changes: Mapping[GroupVersionResource, Sequence[WatchedChange]],
     *,
     received: float,
+    margin: dt.timedelta,
 ) -> dict[GroupVersionResource, Mapping[str, dt.datetime]]:
     """Bring events of present objects into the ledger.
 
     Returns the uids to look at again, each with its time, by resource.
 
-    ``received`` is ``time.monotonic()`` before the first of them was read. Raises LostLeaseError.
+    ``received`` is ``time.monotonic()`` before the first of them was read, ``margin`` how long an
+    update may be under way after our review. Raises LostLeaseError.
     """
     places, known_at = places_of(cluster), clock_at(received)
     again: dict[GroupVersionResource, Mapping[str, dt.datetime]] = {}
@@ -93,6 +95,7 @@ def take_in(
                 str(resource),
                 seen,
                 received=known_at,
+                margin=margin + ADMITTED,
                 guard=lease.guard,
                 names=names_by_quota(places, resource),
             )
