@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import sys
 import time
 from contextlib import ExitStack, nullcontext
 from functools import partial
@@ -18,6 +20,7 @@ import psycopg
 import pytest
 
 from tests.cluster.delays import IN_A_ROW, Api, Delays, delay_until, limit_range, pod, quota
+from tests.processes import children_of, running, words_of
 from tests.upstream.plane import control_plane
 from tests.upstream.product import gatehouse
 
@@ -321,3 +324,25 @@ def test_api_server_that_comes_back_is_followed_again(site: Site) -> None:
     refused = partial(_answers, site, place, admitted=False)
     site.delays.add("API server away, then a new quota", delay_until(refused, in_a_row=IN_A_ROW))
     require(site, 10.0, "API server away, then a new quota")
+
+
+def test_another_follower_takes_over_without_a_gap(site: Site, tmp_path: Path) -> None:
+    place = namespace(site, "taken-over")
+    quotas, pods = (f"/namespaces/{place}/{kind}" for kind in ("resourcequotas", "pods"))
+    site.api.do("POST", quotas, quota("q", pods="1"))
+    free = partial(_answers, site, place, admitted=True)
+    delay_until(free, in_a_row=IN_A_ROW)
+    site.api.do("POST", pods, pod("a"))
+    [first] = [each for each in children_of(os.getpid()) if "manage.py follow" in words_of(each)]
+    words = [sys.executable, "manage.py", "follow"]
+    with running(words, site.portal.around, tmp_path / "second.log"):
+        os.kill(first, signal.SIGKILL)
+        # Seen by nobody: the second one finds it on its list.
+        site.api.do("DELETE", f"{pods}/a?gracePeriodSeconds=0")
+        site.delays.add("follower killed, another one frees", delay_until(free))
+        require(site, 10.0, "follower killed, another one frees")
+    with running(words, site.portal.around, tmp_path / "third.log"):
+        site.api.do("POST", pods, pod("b"))
+        site.api.do("DELETE", f"{pods}/b?gracePeriodSeconds=0")
+        site.delays.add("follower stopped, another one frees", delay_until(free))
+        require(site, 10.0, "follower stopped, another one frees")
