@@ -63,13 +63,13 @@ def test_secrets_come_by_file_and_are_all_made(compose: dict[str, Any]) -> None:
         assert name in script
 
 
-def test_worker_alone_can_open_credentials(compose: dict[str, Any]) -> None:
+def test_worker_and_follower_alone_can_open_credentials(compose: dict[str, Any]) -> None:
     holders = {
         name
         for name, service in compose["services"].items()
         if "seal_private_keys" in service.get("secrets", [])
     }
-    assert holders == {"worker"}
+    assert holders == {"worker", "follower"}
     web = compose["services"]["web"]
     assert "GATEHOUSE_SEAL_PRIVATE_KEYS_FILE" not in web["environment"]
     assert "seal_public_keys" in web["secrets"]

@@ -143,8 +143,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self.answer(split.path)
                 fault = fault.removeprefix("after-")
             if fault:
-                getattr(_Spoiler(self), fault)()
                 self.close_connection = True
+                getattr(_Spoiler(self), fault)()
                 return
             self.send(200, self.answer(split.path))
         except Refused as refused:
@@ -164,6 +164,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         if code in (429, 503):
             self.send_header("Retry-After", "1")
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(data)
 

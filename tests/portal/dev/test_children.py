@@ -139,11 +139,13 @@ def test_commands_follow_the_settings(settings: Any, tmp_path: Path) -> None:
     words = commands()
     assert words["web"] == [sys.executable, "-m", "portal.serve"]
     assert str(tmp_path / "beat-schedule") in words["beat"]
-    assert list(words) == ["web", "worker", "beat"]
+    assert list(words) == ["web", "worker", "beat", "follow"]
 
 
-@pytest.mark.parametrize(("name", "has_them"), [("web", False), ("beat", False), ("worker", True)])
-def test_only_the_worker_has_the_private_keys(
+@pytest.mark.parametrize(
+    ("name", "has_them"), [("web", False), ("beat", False), ("worker", True), ("follow", True)]
+)
+def test_only_worker_and_follower_have_the_private_keys(
     name: str, *, has_them: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GATEHOUSE_SEAL_PRIVATE_KEYS_FILE", "/keys.pem")
