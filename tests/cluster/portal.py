@@ -6,7 +6,7 @@ import contextlib
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from portal.health.probe import is_ready
@@ -56,6 +56,7 @@ class Portal:
     authority: Pair
     around: dict[str, str]
     secrets: dict[str, str]
+    enforced: list[Cluster] = field(default_factory=list)
 
     @property
     def address(self) -> str:
@@ -105,6 +106,7 @@ class Portal:
 
     def enforce(self, cluster: Cluster, name: str) -> None:
         """Register the webhooks of the portal at the API server that it knows by this name."""
+        self.enforced.append(cluster)
         key = self.folder / f"{name}.key"
         key.write_text(self.secrets[name])
         words = ["--ca-file", str(self.authority.certificate), "--key-file", str(key)]
@@ -134,7 +136,13 @@ def portal(folder: Path) -> Iterator[Portal]:
     with running([sys.executable, "-m", "portal.serve"], around, log) as process:
         wait_for(lambda: is_ready(around) or process.poll() is not None)
         assert process.poll() is None, log.read_text()
-        yield made
+        try:
+            yield made
+        finally:
+            # Other modules use the same API servers, which nobody would answer any more.
+            for cluster in made.enforced:
+                kinds = "mutatingwebhookconfiguration,validatingwebhookconfiguration"
+                cluster.kubectl("delete", kinds, "gatehouse", "--ignore-not-found")
 
 
 def _seed(around: dict[str, str]) -> dict[str, str]:

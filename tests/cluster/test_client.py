@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.conf import settings
 
 from policies.managed_fields import normal
 from sync.client import Client
+from sync.client.kinds import kind_of
+from sync.client.watches import KindWatch, Listed, Target, WatchClient, path_of
 from sync.errors import (
     AlreadyExistsError,
     ConflictError,
-    ExpiredError,
     FieldConflictError,
     ForbiddenError,
     InvalidError,
@@ -28,7 +32,7 @@ from tests.builders import limit_range, resource_quota
 from tests.cluster.servers import Cluster, Options, cluster, start_apiserver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.cluster.binaries import Binaries
 
@@ -64,21 +68,46 @@ def test_a_list_by_pages_is_all_there_is(client: Client) -> None:
     assert {f"page-{number}" for number in range(7)} <= names
 
 
-def test_a_watch_reports_each_change_since_the_list(client: Client) -> None:
-    since = client.list("LimitRange").resource_version
-    made = client.apply(placed(limit_range({"type": "Pod", "max": {"cpu": "1"}}), "watched"))
-    client.delete("LimitRange", "watched", PLACE, uid=made["metadata"]["uid"])
-    events = [event.type for event in client.watch("LimitRange", since, seconds=2)]
-    assert events[:2] == ["ADDED", "DELETED"]
+def watched(plane: Cluster, watch: KindWatch, number: int, act: Callable[[], object]) -> list[Any]:
+    """The first so many changes of a watch; ``act`` is called after the first of them."""
+
+    async def go() -> list[Any]:
+        found: list[Any] = []
+        client = WatchClient(credentials(plane), settings.GATEHOUSE_CLUSTER_ADDRESSES)
+        try:
+            while len(found) < number:
+                async with aclosing(client.changes(watch)) as changes:
+                    async for change in changes:
+                        if not isinstance(change, Listed) and change.type == "BOOKMARK":
+                            continue
+                        found.append(change)
+                        if len(found) == 1:
+                            await asyncio.to_thread(act)
+                        if len(found) == number:
+                            break
+        finally:
+            await client.close()
+        return found
+
+    return asyncio.run(asyncio.wait_for(go(), 30))
 
 
-def test_bookmarks_carry_a_version_to_go_on_from(client: Client) -> None:
-    since = client.list("LimitRange").resource_version
-    for number in range(3):
-        client.apply(quota(f"other-{number}", pods="1"))
-    events = list(client.watch("LimitRange", since, seconds=4))
-    assert all(int(event.resource_version) >= int(since) for event in events)
-    assert {event.type for event in events} <= {"BOOKMARK"}
+def kind_watch(kind: str) -> KindWatch:
+    return KindWatch(Target(kind_of(kind), path_of(kind_of(kind))))
+
+
+def test_a_watch_reports_each_change_since_the_list(plain_cluster: Cluster, client: Client) -> None:
+    assert client.version()  # the namespace is there
+
+    def act() -> None:
+        with Client(credentials(plain_cluster)) as other:
+            manifest = placed(limit_range({"type": "Pod", "max": {"cpu": "1"}}), "watched")
+            uid = other.apply(manifest)["metadata"]["uid"]
+            other.delete("LimitRange", "watched", PLACE, uid=uid)
+
+    listed, *events = watched(plain_cluster, kind_watch("LimitRange"), 3, act)
+    assert isinstance(listed, Listed)
+    assert [event.type for event in events] == ["ADDED", "DELETED"]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +245,7 @@ def compact(made: Cluster, revision: str) -> None:
     connection.close()
 
 
-def test_a_version_from_before_is_expired_after_a_restart(binaries: Binaries) -> None:
+def test_a_version_from_before_leads_to_a_list_after_a_restart(binaries: Binaries) -> None:
     with cluster(binaries) as made:
         with Client(credentials(made)) as client:
             since = client.list("ResourceQuota").resource_version
@@ -227,7 +256,8 @@ def test_a_version_from_before_is_expired_after_a_restart(binaries: Binaries) ->
         compact(made, latest)
         start_apiserver(made, Options())
         made.wait_ready()
-        with Client(credentials(made)) as client:
-            with pytest.raises(ExpiredError):
-                list(client.watch("ResourceQuota", since, seconds=2))
-            assert len(client.list("ResourceQuota", page=2).items) == 5
+        watch = kind_watch("ResourceQuota")
+        watch.version = since
+        [listed] = watched(made, watch, 1, lambda: None)
+        assert isinstance(listed, Listed)
+        assert len(listed.items) == 5

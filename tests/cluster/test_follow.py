@@ -56,12 +56,8 @@ for manifest in json.load(sys.stdin):
 
 _CLASS: Final = """
 import django, json, sys; django.setup()
-from policies.models import NamespaceClass
 from policies.services import classes
-manifest = json.load(sys.stdin)
-stored = NamespaceClass.objects.filter(name=manifest["metadata"]["name"]).first()
-if stored is None:
-    classes.save_class(stored=NamespaceClass().read_manifest(manifest), user="ada")
+classes.save_class(manifest=json.load(sys.stdin), user="ada")
 """
 CLASS: Final = {
     "apiVersion": "policy.gatehouse.dev/v1alpha1",
@@ -182,7 +178,9 @@ def test_reservation_of_a_refused_create_is_given_back(site: Site) -> None:
     place = namespace(site, "refused")
     pods, api = f"/namespaces/{place}/pods", site.api
     api.do("POST", pods, pod("taken"))
-    api.do("POST", f"/namespaces/{place}/resourcequotas", quota("q", pods="2"))
+    quotas = f"/namespaces/{place}/resourcequotas"
+    api.do("POST", quotas, quota("q", pods="2"))
+    delay_until(partial(_status_is, site, f"{quotas}/q", "1"))
     free = partial(_answers, site, place, admitted=True)
     delay_until(free, in_a_row=IN_A_ROW)
     for _ in range(min(SAMPLES, 5)):
