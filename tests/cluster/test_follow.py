@@ -328,9 +328,10 @@ def test_another_follower_takes_over_without_a_gap(site: Site, tmp_path: Path) -
     place = namespace(site, "taken-over")
     quotas, pods = (f"/namespaces/{place}/{kind}" for kind in ("resourcequotas", "pods"))
     site.api.do("POST", quotas, quota("q", pods="1"))
+    delay_until(partial(_status_is, site, f"{quotas}/q", "0"))
     free = partial(_answers, site, place, admitted=True)
-    delay_until(free, in_a_row=IN_A_ROW)
     site.api.do("POST", pods, pod("a"))
+    assert not free()
     [first] = [each for each in children_of(os.getpid()) if "manage.py follow" in words_of(each)]
     words = [sys.executable, "manage.py", "follow"]
     with running(words, site.portal.around, tmp_path / "second.log"):
@@ -341,6 +342,7 @@ def test_another_follower_takes_over_without_a_gap(site: Site, tmp_path: Path) -
         require(site, 10.0, "follower killed, another one frees")
     with running(words, site.portal.around, tmp_path / "third.log"):
         site.api.do("POST", pods, pod("b"))
+        assert not free()
         site.api.do("DELETE", f"{pods}/b?gracePeriodSeconds=0")
         site.delays.add("follower stopped, another one frees", delay_until(free))
         require(site, 10.0, "follower stopped, another one frees")
