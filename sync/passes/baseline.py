@@ -131,9 +131,18 @@ def remember(
                 pk=item.row.pk, version=item.row.version, seen__lte=now
             )
             remembered += unresolved_since.update(**columns)
-    # Ignored: the follower may have seen the new object since the list of a pass.
-    SyncedObject.objects.bulk_create(new_rows, batch_size=ROWS_AT_ONCE, ignore_conflicts=True)
-    return remembered + len(new_rows)
+    # The follower may have seen a new object since the list of a pass: its row is newer.
+    known = read_keys(cluster, {row.name for row in new_rows})
+    unknown_rows = [row for row in new_rows if row.key not in known]
+    SyncedObject.objects.bulk_create(unknown_rows, batch_size=ROWS_AT_ONCE)
+    return remembered + len(unknown_rows)
+
+
+def read_keys(cluster: Cluster, names: Collection[str]) -> frozenset[ObjectKey]:
+    """The keys of the rows with one of these names."""
+    rows = SyncedObject.objects.filter(cluster=cluster, name__in=names)
+    places = rows.values_list("kind", "namespace", "name") if names else ()
+    return frozenset(ObjectKey(*place) for place in places)
 
 
 def count_states(cluster: Cluster) -> dict[str, int]:

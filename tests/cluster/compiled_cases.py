@@ -115,7 +115,7 @@ class CheckedCases(CaseGenerator):
 def decide(placed: Case, policies: PolicySet) -> Decision:
     """Judge a case as the validating pass does."""
     request = complete_request(as_seen(placed)["request"])
-    defaulted = default_object(request, request.object or {})
+    defaulted = default_object(request, request.object or {}, policies.version)
     decision = admit(request.with_object(defaulted), policies, phase=Phase.VALIDATE)
     if not decision.observed:
         return decision

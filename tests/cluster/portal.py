@@ -116,6 +116,12 @@ class Portal:
         done = cluster.kubectl(*words)
         assert done.returncode == 0, done.stderr
 
+    def release(self) -> None:
+        """Take the webhooks from all API servers: other modules use these without this portal."""
+        for cluster in self.enforced:
+            kinds = "mutatingwebhookconfiguration,validatingwebhookconfiguration"
+            cluster.kubectl("delete", kinds, "gatehouse", "--ignore-not-found")
+
 
 @contextlib.contextmanager
 def portal(folder: Path) -> Iterator[Portal]:
@@ -136,13 +142,7 @@ def portal(folder: Path) -> Iterator[Portal]:
     with running([sys.executable, "-m", "portal.serve"], around, log) as process:
         wait_for(lambda: is_ready(around) or process.poll() is not None)
         assert process.poll() is None, log.read_text()
-        try:
-            yield made
-        finally:
-            # Other modules use the same API servers, which nobody would answer any more.
-            for cluster in made.enforced:
-                kinds = "mutatingwebhookconfiguration,validatingwebhookconfiguration"
-                cluster.kubectl("delete", kinds, "gatehouse", "--ignore-not-found")
+        yield made
 
 
 def _seed(around: dict[str, str]) -> dict[str, str]:

@@ -81,8 +81,10 @@ CLASS: Final = {
 class Site:
     """A cluster whose plugins are off, the portal in their place, and its database."""
 
-    def __init__(self, cluster: Cluster, portal: Portal, api: Api, database: Any) -> None:
-        self.cluster, self.portal, self.api, self.database = cluster, portal, api, database
+    def __init__(self, cluster: Cluster, portal: Portal, database: Any, stack: ExitStack) -> None:
+        self.cluster, self.portal, self.database, self.stack = cluster, portal, database, stack
+        self.api = Api(cluster)
+        stack.callback(self.api.close)
         self.delays = Delays()
 
     def ask(self, query: str, *values: Any) -> Any:
@@ -102,9 +104,7 @@ def site(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         portal = stack.enter_context(gatehouse(cluster, logs, "portal"))
         address = portal.around["GATEHOUSE_DATABASE_URL"]
         database = stack.enter_context(psycopg.connect(address, autocommit=True))
-        api = Api(cluster)
-        stack.callback(api.close)
-        yield Site(cluster, portal, api, database)
+        yield Site(cluster, portal, database, stack)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -340,9 +340,10 @@ def test_another_follower_takes_over_without_a_gap(site: Site, tmp_path: Path) -
         site.api.do("DELETE", f"{pods}/a?gracePeriodSeconds=0")
         site.delays.add("follower killed, another one frees", delay_until(free))
         require(site, 10.0, "follower killed, another one frees")
-    with running(words, site.portal.around, tmp_path / "third.log"):
-        site.api.do("POST", pods, pod("b"))
-        assert not free()
-        site.api.do("DELETE", f"{pods}/b?gracePeriodSeconds=0")
-        site.delays.add("follower stopped, another one frees", delay_until(free))
-        require(site, 10.0, "follower stopped, another one frees")
+    # It stays for the tests that follow.
+    site.stack.enter_context(running(words, site.portal.around, tmp_path / "third.log"))
+    site.api.do("POST", pods, pod("b"))
+    assert not free()
+    site.api.do("DELETE", f"{pods}/b?gracePeriodSeconds=0")
+    site.delays.add("follower stopped, another one frees", delay_until(free))
+    require(site, 10.0, "follower stopped, another one frees")

@@ -135,6 +135,7 @@ def test_outage_in_each_set_up(
     bare_cluster: Cluster, plain_cluster: Cluster, tmp_path: Path
 ) -> None:
     with (
+        contextlib.ExitStack() as stack,
         contextlib.closing(ApiClient(bare_cluster)) as bare,
         contextlib.closing(ApiClient(plain_cluster)) as plain,
     ):
@@ -144,6 +145,7 @@ def test_outage_in_each_set_up(
             api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
         plain.create(policies(NATIVE)[0], NATIVE)
         with portal(tmp_path / "portal") as gatehouse:
+            stack.callback(gatehouse.release)
             first, second = set_up(gatehouse, bare_cluster, plain_cluster, list(places))
             assert (first["compiled written"], second) == (6, {"compiled": 4})
             for namespace, api in places.items():

@@ -68,7 +68,7 @@ def gatehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Portal]:
 
 
 @pytest.fixture(scope="module")
-def replaced(bare_cluster: Cluster, gatehouse: Portal) -> Cluster:
+def replaced(bare_cluster: Cluster, gatehouse: Portal) -> Iterator[Cluster]:
     """The API server without the plugins, the portal's webhooks on."""
     for name in ("demo", "scheduling", "elsewhere", "covered"):
         bare_cluster.kubectl("create", "namespace", name)
@@ -77,7 +77,8 @@ def replaced(bare_cluster: Cluster, gatehouse: Portal) -> Cluster:
     gatehouse.enforce(bare_cluster, "demo")
     small = pod("probe", {"limits": {"cpu": "1m"}})
     wait_for(lambda: refuses(bare_cluster, "demo", small))
-    return bare_cluster
+    yield bare_cluster
+    gatehouse.release()
 
 
 @pytest.fixture(scope="module")

@@ -184,7 +184,7 @@ def test_import_is_taken_up_where_its_worker_was_lost(monkeypatch: pytest.Monkey
     monkeypatch.setattr(import_changes, "BATCH", 4)
     serve(monkeypatch, memory)
     run = lifecycle.request(connected(), mode="import", trigger="person")
-    killer = killed_at('INTO "sync_syncedobject"', 4)
+    killer = killed_at('INSERT INTO "sync_syncedobject"', 4)
     with connection.execute_wrapper(killer), pytest.raises(Killed):
         lifecycle.carry_out(run.pk)
     assert stored("rq", namespace="n000")
