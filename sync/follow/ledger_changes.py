@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     Item = dict[str, Any]
 
-ADMITTED: Final = dt.timedelta(seconds=2)
+ADMITTED: Final = dt.timedelta(seconds=1)
 """What a request takes beyond its webhooks: the time until its object is stored, and seen here."""
 
 
