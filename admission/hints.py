@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from admission import metrics
 from engine.request import Operation
-from policies.snapshot import oncoming
+from policies.snapshot import announcements
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +47,7 @@ def announce(request: AdmissionRequest, cluster_id: int) -> bool:
     # The object's own name: a request that deletes a collection names none.
     name = _text(metadata, "name") or request.name
     is_namespace = request.resource.resource == NAMESPACES
-    is_stored = oncoming.announce(
+    is_stored = announcements.announce(
         cluster_id,
         kind=request.kind.kind,
         namespace=name if is_namespace else request.namespace,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import Error, connection
 
 from policies.db.deferred import driver_parameters
-from policies.snapshot import marks, oncoming
+from policies.snapshot import announcements, marks
 from policies.snapshot.build import advance
 from policies.snapshot.revisions import CHANNEL
 from policies.snapshot.values import Snapshot
@@ -149,9 +149,9 @@ class Refresher(threading.Thread):
         reads_writes = True  # once, where notices tell of later ones
         while not self._ended.is_set():
             try:
-                writes = oncoming.read_under_way() if reads_writes else None
+                writes = announcements.read_under_way() if reads_writes else None
                 self._refresh()
-                oncoming.catch_up(known(), writes)
+                announcements.catch_up(known(), writes)
             finally:
                 # Held only while it is used: many processes share few connections.
                 connection.close()
@@ -174,8 +174,8 @@ class Refresher(threading.Thread):
 def _notices() -> Iterator[Callable[[float], object] | None]:
     """Listen to the database on a connection of our own, where it can notify.
 
-    Yields a function that waits so many seconds, or until a notice comes, and has ``oncoming`` hear
-    those that it is for; None on SQLite.
+    Yields a function that waits so many seconds, or until a notice comes, and has ``announcements``
+    hear those that it is for; None on SQLite.
     """
     if connection.vendor != "postgresql":
         yield None
@@ -184,7 +184,7 @@ def _notices() -> Iterator[Callable[[float], object] | None]:
 
     try:
         with psycopg.connect(**driver_parameters(), autocommit=True) as listening:
-            for channel in (oncoming.CHANNEL, CHANNEL):
+            for channel in (announcements.CHANNEL, CHANNEL):
                 listening.execute(f"LISTEN {channel}")
             notice_socket = select.poll()
             notice_socket.register(listening.fileno(), select.POLLIN)
@@ -193,8 +193,8 @@ def _notices() -> Iterator[Callable[[float], object] | None]:
                 # The driver's own wait wakes up ten times a second.
                 if notice_socket.poll(seconds * 1000):
                     for notice in listening.notifies(timeout=0):
-                        if notice.channel == oncoming.CHANNEL:
-                            oncoming.hear(notice.payload)
+                        if notice.channel == announcements.CHANNEL:
+                            announcements.hear(notice.payload)
 
             yield wait
     except psycopg.Error as error:

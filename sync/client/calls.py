@@ -119,20 +119,13 @@ class Client:
         Without ``contents`` only name, namespace, uid and version are read. Raises as ``list``
         does, and NotFoundError for a resource that is not served.
         """
-        listed_kind = self.find_kind(group, resource, contents=contents)
+        version, kind = find_resource(self._session.read_path, group, resource)
+        listed_kind = kind_at(group, version, resource, **({"kind": kind} if contents else {}))
         try:
             listing = self._list_pages(listed_kind, namespace, _PAGE)
         except ExpiredError:
             listing = self._list_pages(listed_kind, namespace, _PAGE)
         return listing if contents else names_alone(listing)
-
-    def find_kind(self, group: str, resource: str, *, contents: bool = False) -> ClientKind:
-        """The kind of a namespaced resource; without ``contents`` that of its metadata alone.
-
-        Raises NotFoundError for a resource that is not served.
-        """
-        version, kind = find_resource(self._session.read_path, group, resource)
-        return kind_at(group, version, resource, **({"kind": kind} if contents else {}))
 
     def apply(
         self,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.db import DatabaseError
 
-from policies.snapshot import oncoming
+from policies.snapshot import announcements
 from sync.client.kinds import kind_of
 from sync.client.watches import KindWatch, Listed, Target, WatchClient, path_of
 from sync.connect import connections
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import datetime as dt
 
     from policies.models import Cluster
-    from policies.snapshot.oncoming import Seen
+    from policies.snapshot.announcements import Seen
     from sync.follow.inbox import LedgerBatch, PolicyBatch
     from sync.follow.jobs import Jobs
     from sync.follow.leases import FollowLease
@@ -205,7 +205,7 @@ class FollowedCluster:
             )
             if is_counted and self._awaiting:
                 awaiting, self._awaiting = self._awaiting, []
-                await self._jobs.run(oncoming.arrived, self.cluster.pk, awaiting)
+                await self._jobs.run(announcements.arrived, self.cluster.pk, awaiting)
                 self._statuses.note({seen.namespace for seen in awaiting})
 
     async def _take_in_counted(self) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.snapshot.oncoming import Seen
+from policies.snapshot.announcements import Seen
 
 if TYPE_CHECKING:
     from engine.request import GroupVersionResource

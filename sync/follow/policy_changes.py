@@ -17,7 +17,7 @@ from policies import services
 from policies.db.clock import read_clock
 from policies.models import PolicyRevision
 from policies.services.brake import brake
-from policies.snapshot import oncoming
+from policies.snapshot import announcements
 from sync.connect import connections
 from sync.errors import APIError
 from sync.follow.health import note_open
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from engine.request import GroupVersionResource
     from policies.models import Cluster
-    from policies.snapshot.oncoming import Seen
+    from policies.snapshot.announcements import Seen
     from sync.follow.inbox import PolicyBatch
     from sync.follow.leases import FollowLease
     from sync.passes.compare import ComparedObject
@@ -97,7 +97,7 @@ def store(
     awaiting = tuple(batch.seen())
     if not (has_quotas and services.uncounted(cluster)):
         # Reviews that wait for these writes go on.
-        oncoming.arrived(cluster.pk, awaiting)
+        announcements.arrived(cluster.pk, awaiting)
         awaiting = ()
     wanted = wanted_resources(cluster) if has_quotas else None
     return StoredBatch(left=left, wanted=wanted, awaiting=awaiting)

@@ -20,7 +20,7 @@ from django.db import DatabaseError, connection
 from policies import snapshot
 from policies.db.deferred import driver_parameters
 from policies.models import Cluster
-from policies.snapshot import oncoming
+from policies.snapshot import announcements
 from sync.follow import leases
 from sync.follow.cluster import FollowedCluster
 from sync.follow.jobs import Jobs
@@ -96,7 +96,7 @@ class FollowerProcess:
         for lease in await self._lease_jobs.run(leases.claim, self._holder):
             await self._begin(lease)
         # Writes that others refused after us never arrive.
-        await self._jobs.run(oncoming.forget_old)
+        await self._jobs.run(announcements.forget_old)
 
     def _generations(self) -> dict[FollowLease, int]:
         return {lease: each.generation for lease, each in self._followed.items()}

@@ -7,7 +7,6 @@ lowers no charge.
 
 from __future__ import annotations
 
-import datetime as dt
 import logging
 from collections import Counter
 from dataclasses import dataclass
@@ -44,6 +43,7 @@ from sync.inventory.observations import (
 from sync.runs.leases import LostLeaseError
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Callable, Collection, Iterable, Mapping
     from contextlib import AbstractContextManager
 
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 
     Guard = Callable[[], AbstractContextManager[object]]
 
-EVERY: Final = dt.timedelta(seconds=55)
 WHOLE: Final = ""
 """The resource of the ``LedgerPass`` about all resources together."""
 BLIND: Final = "ledger-blind"
@@ -205,14 +204,8 @@ def _guard_of(lease: Holder | None) -> Guard:
 
 
 def is_due(run: SyncRun) -> bool:
-    """Whether a run includes the ledger: each full pass, a watch once a minute or for new names."""
-    if run.mode != run.Mode.WATCH:
-        return run.mode != run.Mode.PREVIEW
-    whole_passes = LedgerPass.objects.filter(cluster=run.cluster_id, resource=WHOLE)
-    last_finished = whole_passes.values_list("finished", flat=True).first()
-    if last_finished is None or read_clock() - last_finished >= EVERY:
-        return True
-    return bool(services.uncounted(run.cluster))
+    """Whether a run includes the ledger: each but a preview."""
+    return bool(run.mode != run.Mode.PREVIEW)
 
 
 def _renew(lease: Holder | None) -> None:

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from admission.models import AuditEvent
 from policies.models import Cluster, ClusterFollower, OncomingWrite
-from policies.snapshot import oncoming
+from policies.snapshot import announcements
 from tests.admission.api.test_endpoint_metrics import count
 from tests.reviews import SEED_LIMITS, new_pod, quota, review
 
@@ -80,7 +80,7 @@ def test_database_that_is_away_blocks_no_write(
     def fail(*_words: Any, **_more: Any) -> bool:
         raise OperationalError("gone")
 
-    monkeypatch.setattr(oncoming, "announce", fail)
+    monkeypatch.setattr(announcements, "announce", fail)
     before = count("gatehouse_admission_hints_total", outcome="failed")
     assert ask(deleted(), phase="hint").json()["response"]["allowed"] is True
     assert count("gatehouse_admission_hints_total", outcome="failed") == before + 1

@@ -14,8 +14,8 @@ from django.db.models.functions import Now
 from admission.api import waits
 from policies import services, snapshot
 from policies.models import Cluster, ClusterFollower, OncomingWrite
-from policies.snapshot import marks, oncoming
-from policies.snapshot.oncoming import Seen
+from policies.snapshot import announcements, marks
+from policies.snapshot.announcements import Seen
 from portal.serving.front import Front
 from portal.serving.lean import LeanHandler
 from tests.portal.serving.rsgi import Protocol, answered, scope_of
@@ -69,7 +69,7 @@ def follow(cluster: Cluster) -> None:
                 cluster=cluster, manifest=SEED_LIMITS, user="follower", create_namespace=True
             )
             seen = Seen("LimitRange", "ns", "limits", uid="", resource_version="1")
-            assert oncoming.arrived(cluster.pk, [seen]) == 1
+            assert announcements.arrived(cluster.pk, [seen]) == 1
     finally:
         connection.close()
 

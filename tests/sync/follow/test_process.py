@@ -14,7 +14,7 @@ from django.db import connection
 
 from policies import services
 from policies.models import Charge, ClusterFollower, OncomingWrite, QuotaUsage
-from policies.snapshot import oncoming
+from policies.snapshot import announcements
 from sync.connect import connections
 from sync.follow import leases
 from sync.follow.process import FollowerProcess
@@ -206,7 +206,7 @@ def test_review_waits_only_until_the_write_is_stored(api: FakeAPI) -> None:
     with following():
         until(is_followed)
         [cluster_id] = ClusterFollower.objects.values_list("cluster_id", flat=True)
-        assert oncoming.announce(
+        assert announcements.announce(
             cluster_id, kind="ResourceQuota", namespace="team", name="new", operation="CREATE"
         )
         assert OncomingWrite.objects.exists()

@@ -54,12 +54,12 @@ import json, sys
 from django.db import transaction
 from policies import services
 from policies.models import Cluster
-from policies.snapshot import oncoming
+from policies.snapshot import announcements
 cluster, manifest = Cluster.objects.get(), json.load(sys.stdin)
 with transaction.atomic():
     services.apply_manifest(cluster=cluster, manifest=manifest, user="f", create_namespace=True)
-    seen = oncoming.Seen("LimitRange", "ns", "limits", uid="", resource_version="1")
-    print(oncoming.arrived(cluster.pk, [seen]))
+    seen = announcements.Seen("LimitRange", "ns", "limits", uid="", resource_version="1")
+    print(announcements.arrived(cluster.pk, [seen]))
 """
 
 

@@ -11,9 +11,9 @@ from django.db.models.functions import Now
 
 from policies import snapshot
 from policies.models import Cluster, ClusterFollower, OncomingWrite
-from policies.snapshot import holder, marks, oncoming
+from policies.snapshot import announcements, holder, marks
+from policies.snapshot.announcements import Seen
 from policies.snapshot.marks import Place
-from policies.snapshot.oncoming import Seen
 from tests import factories
 from tests.policies.snapshot.test_refresher import eventually, has_range
 
@@ -39,7 +39,7 @@ def follow(cluster: Cluster, *, seconds_ago: float = 0.0) -> None:
 
 def announce(cluster: Cluster, operation: str = "CREATE", **fields: Any) -> bool:
     known = {"kind": "LimitRange", "namespace": "team", "name": "lr", **fields}
-    return oncoming.announce(cluster.pk, operation=operation, **known)
+    return announcements.announce(cluster.pk, operation=operation, **known)
 
 
 def seen(uid: str, version: str | None = "11", **fields: Any) -> Seen:
@@ -160,14 +160,14 @@ NOT_PAST: dict[str, tuple[dict[str, str], Seen]] = {
 @pytest.mark.parametrize(("write", "sight"), PAST.values(), ids=PAST.keys())
 def test_write_that_was_seen_is_past(cluster: Cluster, write: dict[str, str], sight: Seen) -> None:
     announce(cluster, **write)
-    assert oncoming.arrived(cluster.pk, [seen("x", name="other"), sight]) == 1
+    assert announcements.arrived(cluster.pk, [seen("x", name="other"), sight]) == 1
     assert not OncomingWrite.objects.exists()
 
 
 @pytest.mark.parametrize(("write", "sight"), NOT_PAST.values(), ids=NOT_PAST.keys())
 def test_other_sights_say_nothing(cluster: Cluster, write: dict[str, str], sight: Seen) -> None:
     announce(cluster, **write)
-    assert oncoming.arrived(cluster.pk, [sight]) == 0
+    assert announcements.arrived(cluster.pk, [sight]) == 0
     assert OncomingWrite.objects.exists()
 
 
@@ -175,29 +175,29 @@ def test_other_clusters_writes_stay(cluster: Cluster) -> None:
     other = factories.cluster("other")
     follow(other)
     announce(cluster)
-    assert oncoming.arrived(other.pk, [seen("new")]) == 0
-    assert oncoming.arrived(cluster.pk, []) == 0
-    assert oncoming.arrived(cluster.pk, [seen("new")]) == 1
+    assert announcements.arrived(other.pk, [seen("new")]) == 0
+    assert announcements.arrived(cluster.pk, []) == 0
+    assert announcements.arrived(cluster.pk, [seen("new")]) == 1
 
 
 @pytest.mark.parametrize("namespace", ["", "team"])
 def test_namespace_is_known_by_its_own_name(cluster: Cluster, namespace: str) -> None:
     announce(cluster, kind="Namespace", name="team")
-    assert oncoming.arrived(cluster.pk, [Seen("Namespace", namespace, "team", "n", "1")]) == 1
+    assert announcements.arrived(cluster.pk, [Seen("Namespace", namespace, "team", "n", "1")]) == 1
 
 
 def test_old_writes_are_forgotten(cluster: Cluster) -> None:
     announce(cluster, name="young")
     announce(cluster, name="old")
-    past = Now() - dt.timedelta(seconds=oncoming.FORGET_SECONDS + 1)
+    past = Now() - dt.timedelta(seconds=announcements.FORGET_SECONDS + 1)
     OncomingWrite.objects.filter(name="old").update(announced=past)
-    assert oncoming.forget_old() == 1
+    assert announcements.forget_old() == 1
     assert OncomingWrite.objects.get().name == "young"
 
 
 @pytest.mark.parametrize("payload", ["", "+", "+ 1", "+ a b c", "- 1 2", "- 1 x 3", "? 1 2 3"])
 def test_notice_that_cannot_be_read_marks_nothing(payload: str) -> None:
-    oncoming.hear(payload)
+    announcements.hear(payload)
     assert not marks.present
 
 
@@ -218,7 +218,7 @@ def test_mark_ends_once_the_policies_are_in_force_here(cluster: Cluster) -> None
     with marks.present.watch(Place(cluster.pk, "team"), lambda: told.append(has_range("lr"))):
         with transaction.atomic():
             factories.limit_range(POD)
-            oncoming.arrived(cluster.pk, [seen("new")])
+            announcements.arrived(cluster.pk, [seen("new")])
         assert eventually(lambda: bool(told))
     assert told == [True]
     assert eventually(lambda: not marks.present)
