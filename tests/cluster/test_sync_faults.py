@@ -196,6 +196,12 @@ def plane(plain_cluster: ControlPlane) -> Iterator[ControlPlane]:
     for place in PLACES:
         manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place}}
         assert ask(plain_cluster, "POST", "/api/v1/namespaces", manifest) in {201, 409}
+    # An API server holds creates for seconds after it first serves a definition: an edit in the
+    # middle of a pass would outlast the history.
+    first = ObjectKey("MetadataPolicy", PLACES[0], "first")
+    spec = {"rules": [{"policyPredicate": {}, "policyAction": {"reject": True}}]}
+    assert ask(plain_cluster, "POST", policies, shaped(first, spec)) == 201
+    assert ask(plain_cluster, "DELETE", f"{policies}/first") == 200
     yield plain_cluster
     for place in PLACES:
         for path in PATHS.values():
