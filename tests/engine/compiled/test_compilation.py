@@ -6,7 +6,7 @@ That the API server's verdicts are the engine's is shown on a live one: ``tests/
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,10 +20,21 @@ from engine.compiled import (
 )
 from engine.compiled.amounts import LONGEST_LIST
 from engine.compiled.cel import literal, matches
+from engine.errors import DecodeError
 from engine.limit_range import decode_limit_range
 from engine.metadata_policy import decode_metadata_policy
-from engine.policy import Enforcement, InAPIServer, LimitRange, MetadataPolicy
+from engine.policy import (
+    IN_API_SERVER_ANNOTATION,
+    Enforcement,
+    InAPIServer,
+    LimitRange,
+    MetadataPolicy,
+    decode_in_api_server,
+)
 from engine.selector import LabelSelector
+
+if TYPE_CHECKING:
+    from engine.compiled.manifests import CompiledPolicy
 
 METADATA = {"name": "p", "namespace": "team"}
 REJECT = {"reject": True}
@@ -113,6 +124,47 @@ def test_missing_parts_of_a_range_are_named(item: dict[str, Any], fields: list[s
     assert all(each.why for each in compiled.not_expressible)
 
 
+def expressions(compiled: CompiledPolicy) -> str:
+    """All CEL of a compiled policy."""
+    spec = compiled.manifests[0]["spec"]
+    listed = [*spec["variables"], *spec["validations"]]
+    return "\n".join(
+        each[name]
+        for each in listed
+        for name in ("expression", "messageExpression")
+        if name in each
+    )
+
+
+def test_pod_level_resources_count_for_what_pods_may_state() -> None:
+    own = "object.spec.?resources.?limits[?"
+    assert f'{own}"cpu"]' in expressions(
+        compile_limit_range(limit_range({"type": "Pod", "max": {"cpu": "1"}}))
+    )
+    storage = limit_range({"type": "Pod", "max": {"ephemeral-storage": "1"}})
+    assert own not in expressions(compile_limit_range(storage))
+
+
+def test_claims_are_bounded_by_their_requests_in_both_directions() -> None:
+    bounds = {"max": {"storage": "2Gi"}, "min": {"storage": "1Gi"}}
+    said = expressions(
+        compile_limit_range(limit_range({"type": "PersistentVolumeClaim", **bounds}))
+    )
+    for reason in (
+        "maximum storage usage per PersistentVolumeClaim is 2Gi",
+        "minimum storage usage",
+    ):
+        assert reason in said
+
+
+def test_range_that_only_warns_judges_as_with_the_defaults_of_containers() -> None:
+    defaults = {"type": "Container", "default": {"cpu": "3"}}
+    pods = {"type": "Pod", "max": {"cpu": "2"}}
+    for enforcement, counted in ((Enforcement.WARN, True), (Enforcement.ENFORCE, False)):
+        policy = dataclasses.replace(limit_range(pods, defaults), enforcement=enforcement)
+        assert ('.orValue("3")' in expressions(compile_limit_range(policy))) is counted
+
+
 def test_bounds_beyond_the_cost_limit_are_named_and_the_others_compiled() -> None:
     names = {f"example.com/r{number}": "1.333" for number in range(40)}
     compiled = compile_limit_range(
@@ -160,6 +212,40 @@ def test_reject_of_the_qos_annotation_is_left_out() -> None:
     }
     compiled = compile_metadata_policy(rules(({"annotationSelector": selector}, REJECT)))
     assert [each.field for each in compiled.not_expressible] == ["spec.rules[0]"]
+
+
+def test_reject_with_a_lone_surrogate_is_left_out() -> None:
+    selector = {"matchLabels": {"a": "\ud800"}}
+    [missing] = compile_metadata_policy(
+        rules(({"labelSelector": selector}, REJECT))
+    ).not_expressible
+    assert missing.field == "spec.rules[0]"
+
+
+def test_ratchet_spares_updates_of_what_was_rejected_already() -> None:
+    spared = 'request.operation == "UPDATE"'
+    for ratchet in (True, False):
+        compiled = compile_metadata_policy(rules((BY_LABEL, REJECT), ratchet=ratchet))
+        assert (spared in expressions(compiled)) is ratchet
+
+
+def test_overlong_name_of_a_metadata_policy_is_named() -> None:
+    policy = dataclasses.replace(rules((BY_LABEL, REJECT)), name="n" * 250)
+    [missing] = compile_metadata_policy(policy).not_expressible
+    assert missing.field == "metadata.name"
+
+
+@pytest.mark.parametrize("word", ["audit", "enforce", "off"])
+def test_annotation_says_what_the_api_server_does(word: str) -> None:
+    annotations = {IN_API_SERVER_ANNOTATION: word}
+    assert decode_in_api_server(annotations) is InAPIServer(word)
+    assert decode_in_api_server(None) is InAPIServer.OFF
+
+
+def test_another_word_of_the_annotation_is_refused() -> None:
+    with pytest.raises(DecodeError) as refused:
+        decode_in_api_server({IN_API_SERVER_ANNOTATION: "on"})
+    assert refused.value.field == f"metadata.annotations[{IN_API_SERVER_ANNOTATION}]"
 
 
 def test_system_namespaces_get_nothing() -> None:

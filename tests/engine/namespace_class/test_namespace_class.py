@@ -82,6 +82,18 @@ def test_whole_values_are_filled_in_and_names_are_not() -> None:
     }
 
 
+def test_texts_may_be_anything_and_numbers_of_a_policy_stay() -> None:
+    text = {"name": "tier", "type": "string", "default": "any thing"}
+    label = {"apiVersion": "policy.gatehouse.dev/v1alpha1", "kind": "MetadataPolicy"}
+    action = {"reject": False, "updatedAnnotations": {"tier": "$(tier)"}}
+    spec = {"rules": [{"policyPredicate": {}, "policyAction": action}]}
+    policy = {**label, "metadata": {"name": "tiers"}, "spec": spec}
+    assert errors_of(class_manifest(parameters=[text], policies=[policy])) == set()
+    given = {f"{PARAMETER_PREFIX}tier": "1e99"}
+    value = decode_namespace_class(class_manifest(parameters=[text], policies=[policy]))
+    assert parameter_values(value, given).values == {"tier": "1e99"}
+
+
 PARAMETER = {"name": "pods", "type": "quantity", "default": "1"}
 
 
@@ -114,6 +126,27 @@ PARAMETER = {"name": "pods", "type": "quantity", "default": "1"}
             {
                 ("spec.policies[0].metadata.name", "INVALID"),
             },
+        ),
+        (
+            {"parameters": [{**PARAMETER, "name": "Pods"}]},
+            {("spec.parameters[0].name", "INVALID")},
+        ),
+        (
+            {"parameters": [{**PARAMETER, "default": "1e99"}], "policies": [quota(pods="$(pods)")]},
+            {("spec.parameters[0].default", "INVALID")},
+        ),
+        (
+            {
+                "parameters": [{**PARAMETER, "name": f"p{number}"} for number in range(17)],
+                "policies": [
+                    quota(**{f"count/r{number}": f"$(p{number})" for number in range(17)})
+                ],
+            },
+            {("spec.parameters", "TOO_MANY")},
+        ),
+        (
+            {"policies": [limits("1", name=f"l{number}") for number in range(21)]},
+            {("spec.policies", "TOO_MANY")},
         ),
         (
             {"policies": [limits("1"), limits("2")]},
