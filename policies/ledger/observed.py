@@ -131,6 +131,14 @@ def _release_all(charges: QuerySet[Charge], ledger: NamespaceLedger) -> int:
     return ledger.release(ledger.read(charges))
 
 
+def with_overdue(cluster_ids: Collection[int], *, older_than: dt.timedelta) -> set[int]:
+    """Those of these clusters that have reservations of that age."""
+    waiting = Charge.objects.filter(
+        cluster_id__in=cluster_ids, state=RESERVED, reserved_at__lt=read_clock() - older_than
+    )
+    return set(waiting.order_by().values_list("cluster_id", flat=True).distinct())
+
+
 def due_orphans(
     cluster_id: int, *, older_than: dt.timedelta
 ) -> dict[tuple[str, str], frozenset[str]]:

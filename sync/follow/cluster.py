@@ -7,7 +7,6 @@ objects into the ledger, so that neither waits for the other, and each has its o
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 from contextlib import aclosing
@@ -47,8 +46,6 @@ ABSENT_PAUSE: Final = 5.0
 UPKEEP: Final = 1.0
 MARGIN_AGE: Final = 60.0
 """Seconds until the timeouts of other webhooks are read again."""
-EDITS: Final = 5.0
-"""Seconds between two looks for edits that nobody has told of."""
 DATABASE_PAUSE: Final = 0.5
 _STOPS: Final = (UnauthorizedError, ForbiddenError, UntrustedError)
 log = logging.getLogger(__name__)
@@ -61,7 +58,7 @@ class FollowedCluster:
         self.cluster, self.lease = cluster, lease
         self._jobs = jobs
         self._policies, self._ledger = PolicyInbox(), LedgerInbox()
-        self._edited = asyncio.Event()
+        self._edited, self._overdue = asyncio.Event(), asyncio.Event()
         self._turn, self._ledger_turn = asyncio.Lock(), asyncio.Lock()
         self._awaiting: list[Seen] = []
         self._watches: dict[str, KindWatch] = {}
@@ -89,6 +86,10 @@ class FollowedCluster:
         """Policies of the cluster were written: some may have to go to the cluster."""
         self._edited.set()
 
+    def note_overdue(self) -> None:
+        """Reservations are so old that their objects should be there by now."""
+        self._overdue.set()
+
     async def run(self) -> None:
         """Follow until cancelled; raises LostLeaseError, and APIError for a useless credential."""
         credentials = await self._jobs.run(_credentials_of, self.cluster)
@@ -104,7 +105,8 @@ class FollowedCluster:
                 group.create_task(self._take_in_counted())
                 group.create_task(self._write_edits())
                 group.create_task(self._statuses.write_all())
-                group.create_task(self._keep_up(client))
+                group.create_task(self._end_orphans(client))
+                group.create_task(self._keep_up())
         finally:
             await client.close()
 
@@ -242,11 +244,8 @@ class FollowedCluster:
         self._statuses.note(batch.namespaces, whole=batch.listed is not None)
 
     async def _write_edits(self) -> None:
-        """Write our edits as soon as they are known, and look for them now and then anyway."""
         while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(EDITS):
-                    await self._edited.wait()
+            await self._edited.wait()
             self._edited.clear()
             if not self._has_lists:
                 continue
@@ -259,22 +258,33 @@ class FollowedCluster:
             except DatabaseError as error:
                 log.warning("edits of %s wait for the database: %s", self.cluster, error)
 
-    async def _keep_up(self, client: WatchClient) -> None:
-        """Each second: what time alone changes, and what waits for its time."""
+    async def _keep_up(self) -> None:
+        """Each second: what time alone changes."""
         while True:
             await asyncio.sleep(UPKEEP)
             if not self._has_lists:
                 continue
-            if (is_open := not self.problem) and not self._was_open:
-                await self._jobs.run(note_open, self.cluster)
-            self._was_open = is_open
             try:
+                if (is_open := not self.problem) and not self._was_open:
+                    await self._jobs.run(note_open, self.cluster)
+                self._was_open = is_open
                 await self._counted.note_due()
-                await self._end_orphans(client)
+            except DatabaseError as error:
+                log.warning("what is due in %s waits for the database: %s", self.cluster, error)
+
+    async def _end_orphans(self, client: WatchClient) -> None:
+        """Give back what was reserved for objects that were never created."""
+        while True:
+            await self._overdue.wait()
+            self._overdue.clear()
+            if not self._has_lists:
+                continue
+            try:
+                await self._end_overdue(client)
             except (APIError, DatabaseError) as error:
                 log.warning("reservations of %s wait: %s", self.cluster, error)
 
-    async def _end_orphans(self, client: WatchClient) -> None:
+    async def _end_overdue(self, client: WatchClient) -> None:
         margin = await self._create_margin(client)
         for place in await self._jobs.run(ledger_changes.due_orphans, self.cluster, margin):
             target = self._counted.target_in(*place)

@@ -181,6 +181,11 @@ def create_margin(configurations: Iterable[Item]) -> dt.timedelta:
     return max(observed.CREATE_MARGIN, dt.timedelta(seconds=max(timeouts, default=0)))
 
 
+def with_overdue(cluster_ids: Collection[int]) -> set[int]:
+    """Those of these clusters with reservations that ``due_orphans`` may return."""
+    return observed.with_overdue(cluster_ids, older_than=observed.CREATE_MARGIN + ADMITTED)
+
+
 def due_orphans(cluster: Cluster, margin: dt.timedelta) -> dict[tuple[str, str], frozenset[str]]:
     """The reservations whose objects should be there by now: uids by resource and namespace."""
     return observed.due_orphans(cluster.pk, older_than=margin + ADMITTED)

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from django.db.models import F
+
 from engine.policy import InAPIServer, decode_in_api_server
 from policies import services
 from policies.db.clock import read_clock
@@ -161,6 +163,13 @@ def take_in_lists(
         changed |= dict.fromkeys(gone)
         changed |= {key: item for key, item in listed.items() if _is_news(rows.get(key), item)}
     return take_in(cluster, lease, changed, now=now) if changed else TakenIn()
+
+
+def with_edits(cluster_ids: Collection[int]) -> set[int]:
+    """Those of these clusters with edits that no comparison has looked at."""
+    unseen = SyncState.objects.filter(cluster__in=cluster_ids, last_full_pass__isnull=False)
+    unseen = unseen.exclude(policy_revision=F("cluster__policy_revision"))
+    return set(unseen.values_list("cluster_id", flat=True))
 
 
 def write_edits(cluster: Cluster, lease: FollowLease) -> None:

@@ -21,19 +21,25 @@ from policies import snapshot
 from policies.db.deferred import driver_parameters
 from policies.models import Cluster
 from policies.snapshot import announcements
-from sync.follow import leases
+from sync.follow import leases, ledger_changes, policy_changes
 from sync.follow.cluster import FollowedCluster
 from sync.follow.jobs import Jobs
 from sync.models import ClusterConnection
 from sync.runs.leases import LostLeaseError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
     from sync.follow.leases import FollowLease
 
 TICK: Final = 2.0
 """Seconds between two renewals of all leases."""
 POLL: Final = 0.5
 """Seconds between two looks at the clusters' revisions, where the database cannot notify."""
+OVERDUE: Final = 1.0
+"""Seconds between two looks for reservations whose objects should be there by now."""
+EDITS: Final = 5.0
+"""Seconds between two looks for edits that nobody has told of."""
 AGAIN: Final = 5.0
 """Seconds until a cluster is followed again that could not be."""
 log = logging.getLogger(__name__)
@@ -66,7 +72,13 @@ class FollowerProcess:
 
     async def run(self) -> None:
         """Follow until ``stop`` is called."""
-        listening = asyncio.create_task(self._listen())
+        work = (
+            self._listen(),
+            self._look(OVERDUE, ledger_changes.with_overdue, FollowedCluster.note_overdue),
+            # A notice may have come before the first lists, or its write have failed.
+            self._look(EDITS, policy_changes.with_edits, FollowedCluster.note_edit),
+        )
+        tasks = [asyncio.create_task(each) for each in work]
         try:
             while not self._stopping.is_set():
                 try:
@@ -77,7 +89,8 @@ class FollowerProcess:
                     async with asyncio.timeout(TICK):
                         await self._stopping.wait()
         finally:
-            listening.cancel()
+            for task in tasks:
+                task.cancel()
             await self._end(set(self._followed))
             await self._lease_jobs.run(leases.release, list(self._followed))
             self._jobs.close()
@@ -141,20 +154,38 @@ class FollowerProcess:
         async with await psycopg.AsyncConnection.connect(**parameters, autocommit=True) as listener:
             await listener.execute(f"LISTEN {snapshot.CHANNEL}")
             async for notice in listener.notifies():
-                self._note_edit({int(notice.payload)} if notice.payload.isdecimal() else set())
+                cluster_ids = {int(notice.payload)} if notice.payload.isdecimal() else set()
+                self._tell(cluster_ids, FollowedCluster.note_edit)
 
     async def _look_at_revisions(self) -> None:
         revisions: dict[int, int] = {}
         while True:
             present = await self._jobs.run(_read_revisions)
-            self._note_edit({pk for pk, number in present.items() if revisions.get(pk) != number})
+            edited = {pk for pk, number in present.items() if revisions.get(pk) != number}
+            self._tell(edited, FollowedCluster.note_edit)
             revisions = present
             await asyncio.sleep(POLL)
 
-    def _note_edit(self, cluster_ids: set[int]) -> None:
+    async def _look(
+        self,
+        every: float,
+        find: Callable[[Collection[int]], set[int]],
+        tell: Callable[[FollowedCluster], None],
+    ) -> None:
+        """Tell clusters what is due there: one query for all, since mostly nothing is."""
+        while True:
+            await asyncio.sleep(every)
+            try:
+                found = await self._jobs.run(find, [each.cluster_id for each in self._followed])
+            except DatabaseError as error:
+                log.warning("what is due waits for the database: %s", error)
+            else:
+                self._tell(found, tell)
+
+    def _tell(self, cluster_ids: set[int], tell: Callable[[FollowedCluster], None]) -> None:
         for lease, each in self._followed.items():
             if lease.cluster_id in cluster_ids:
-                each.cluster.note_edit()
+                tell(each.cluster)
 
 
 def _read_cluster(cluster_id: int) -> tuple[Cluster, int]:

@@ -24,8 +24,12 @@ GROUPS = {
     "Pod": ("api/v1", "pods"),
     "PersistentVolumeClaim": ("api/v1", "persistentvolumeclaims"),
     "Service": ("api/v1", "services"),
+    "ValidatingWebhookConfiguration": (
+        "apis/admissionregistration.k8s.io/v1",
+        "validatingwebhookconfigurations",
+    ),
 }
-CLUSTER_WIDE = {"Namespace", "PriorityClass"}
+CLUSTER_WIDE = {"Namespace", "PriorityClass", "ValidatingWebhookConfiguration"}
 NATIVE = {
     "LimitRange": lambda one: encode_limit_range(decode_limit_range(one, seed_names=False)),
     "ResourceQuota": lambda one: encode_resource_quota(decode_resource_quota(one)),

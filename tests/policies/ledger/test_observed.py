@@ -12,7 +12,13 @@ from django.test.utils import CaptureQueriesContext
 from engine.resource_list import parse
 from policies import services
 from policies.db.clock import read_clock
-from policies.ledger.observed import SeenObject, due_orphans, release_missing, take_in
+from policies.ledger.observed import (
+    SeenObject,
+    due_orphans,
+    release_missing,
+    take_in,
+    with_overdue,
+)
 from policies.ledger.recount import recount
 from policies.models import Charge, Cluster, QuotaUsage, ResourceQuota
 from tests import builders, charges, factories
@@ -206,6 +212,10 @@ def test_orphans_are_found_by_their_age() -> None:
         ("pods", "team"): frozenset({"u1"})
     }
     assert due_orphans(cluster_id() + 1, older_than=ten_seconds) == {}
+    clusters = [cluster_id(), cluster_id() + 1]
+    assert with_overdue(clusters, older_than=ten_seconds) == {cluster_id()}
+    assert with_overdue(clusters, older_than=timedelta(seconds=12)) == set()
+    assert with_overdue(clusters[1:], older_than=ten_seconds) == set()
 
 
 @pytest.mark.parametrize(

@@ -153,8 +153,12 @@ def test_pass_does_not_replace_what_was_seen_since_its_list(
 def test_own_edit_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = known(owned=True)
     serve(monkeypatch, memory)
+    ids = [connected().pk]
+    assert policy_changes.with_edits(ids) == set()
     edit({"pods": "7"})
+    assert policy_changes.with_edits(ids) == set(ids)
     policy_changes.write_edits(connected(), lease())
+    assert policy_changes.with_edits(ids) == set()
     assert memory.spec("ResourceQuota", "rq") == {"hard": {"pods": "7"}}
     assert row().state == "in-sync"
     state = SyncState.objects.select_related("cluster").get()

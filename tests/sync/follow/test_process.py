@@ -180,6 +180,22 @@ def test_gap_leads_to_a_list_before_anything_is_freed(api: FakeAPI) -> None:
     assert Charge.objects.get(object_uid=uid).state == "released"
 
 
+def test_reservation_of_an_object_that_never_came_is_given_back(api: FakeAPI) -> None:
+    with following():
+        until(is_followed)
+        quota_uid = QuotaUsage.objects.get(quota__name="rq").quota_uid
+        Charge.objects.create(
+            cluster=connected(),
+            quota_uid=quota_uid,
+            namespace="team",
+            resource="pods",
+            object_uid="never",
+            amounts={"pods": "1"},
+            reserved_at="2026-11-21T10:00:00Z",
+        )
+        until(lambda: Charge.objects.get(object_uid="never").state == "released")
+
+
 def test_cluster_that_is_not_connected_is_not_followed() -> None:
     factories.cluster()
     with following() as process:
