@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from admission import hints, metrics, writer
 from admission.record import write
 from admission.record.redaction import is_unstorable
-from admission.writer import OverBudgetError, UnavailableError
+from admission.writer import OverBudgetError, PostponedError, UnavailableError
 from engine import chain
 from engine.bounds import LONGEST_REVIEW, TooLongError
 from engine.decision import Decision, Reason, Violation
@@ -36,15 +36,19 @@ if TYPE_CHECKING:
 __all__ = [
     "Call",
     "OverBudgetError",
+    "PostponedError",
     "RecordedDecision",
     "UnavailableError",
     "decide",
     "prepare",
+    "prepare_after_pause",
     "prepare_refusal",
     "submit_and_wait",
 ]
 
 DEFAULT_BUDGET: Final = 9.0  # seconds; an API server waits 10 unless configured otherwise
+PATIENCE: Final = 1.0
+"""Seconds that must be left of the budget where a refusal is postponed."""
 LONGEST_NAME: Final = 317  # characters: a resource with its group
 LONGEST_UID: Final = 128
 
@@ -100,9 +104,23 @@ def decide(request: AdmissionRequest, *, call: Call) -> RecordedDecision:
     return submit_and_wait(prepare(request, call=call))
 
 
-def prepare(request: AdmissionRequest, *, call: Call) -> writer.PendingDecision:
-    """Decide all but the used amounts, which the writer reads. Raises as ``decide``."""
-    return _prepared_on_snapshot(_PendingReview(request, call=call))
+def prepare(
+    request: AdmissionRequest, *, call: Call, may_postpone: bool = False
+) -> writer.PendingDecision:
+    """Decide all but the used amounts, which the writer reads. Raises as ``decide``.
+
+    ``may_postpone``: a refusal for want of room may instead fail with PostponedError, where a
+    follower may know of more room in a moment; the caller then pauses and asks again.
+    """
+    return _prepared_on_snapshot(_PendingReview(request, call=call, may_postpone=may_postpone))
+
+
+def prepare_after_pause(postponed: writer.PendingDecision, *, is_last: bool) -> _PendingReview:
+    """Prepare a postponed review again; the last time it is decided by what is known then."""
+    if not isinstance(postponed, _PendingReview):
+        raise TypeError("only a review can be postponed")
+    again = _PendingReview(postponed.request, call=postponed.call, may_postpone=not is_last)
+    return _prepared_on_snapshot(again)
 
 
 def prepare_refusal(decision: Decision, *, uid: str, call: Call) -> writer.PendingDecision:
@@ -132,12 +150,14 @@ class _PendingReview(writer.PendingDecision):
         call: Call,
         refusal: Decision | None = None,
         uid: str = "",
+        may_postpone: bool = False,
     ) -> None:
         # All that depends on no used amount is done here, in the caller's thread: the writer is one
         # for all.
         super().__init__(id=write.new_decision_id(), deadline=call.deadline)
         self.request = request
         self.call = call
+        self.may_postpone = may_postpone
         self.columns = write.columns_of(request, request_uid=uid)
         self._ledger_object = ledger.object_key(request) if request else ("", "")
         self.refusal = refusal or (_unfit(request, *self._ledger_object) if request else None)
@@ -191,6 +211,8 @@ class _PendingReview(writer.PendingDecision):
                 for quota in self.prepared.quotas
             }
             decided = self.prepared.decide(used)
+            if self.may_postpone and self._may_get_room(decided):
+                raise PostponedError
             postponed = self._not_known_yet() if decided.allowed else None
             decision = postponed or self._charged(decided, book)
             self._announce(decision)
@@ -214,6 +236,18 @@ class _PendingReview(writer.PendingDecision):
             return
         if decision.allowed and self.call.phase is Phase.VALIDATE:
             hints.announce(request, cluster.id)
+
+    def _may_get_room(self, decision: Decision) -> bool:
+        """Whether nothing but a lack of room refuses, and the follower may be about to free some.
+
+        A client may learn of a deletion before the follower does, and create the next object.
+        """
+        if decision.allowed or self.cluster is None or self.call.phase is not Phase.VALIDATE:
+            return False
+        if time.monotonic() + PATIENCE > self.deadline:
+            return False
+        lacks_room = all(each.reason is Reason.EXCEEDED_QUOTA for each in decision.violations)
+        return lacks_room and snapshot.was_followed(self.cluster.id)
 
     def _not_known_yet(self) -> Decision | None:
         """Deny a create in a namespace that a class may still give policies to: try again."""

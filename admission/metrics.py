@@ -43,7 +43,7 @@ HINTS: Final = Counter(
 )
 WAITS: Final = Counter(
     "gatehouse_admission_waits",
-    "Reviews that met a write under way in their namespace: waited, gave up, or were too many.",
+    "Reviews that waited, for a write under way or for room, gave up, or were too many.",
     ["outcome"],
 )
 NOT_KNOWN_YET: Final = Counter(
@@ -56,7 +56,7 @@ _VERDICTS: Final = ("allowed", "mutated", "denied")
 _REFUSED: Final = ("400", "401", "403", "405", "413", "415")
 _FAILED: Final = ("500", "503")
 _HINTED: Final = ("announced", "no-follower", "no-change", "failed")
-_WAITED: Final = ("waited", "gave-up", "too-many")
+_WAITED: Final = ("waited", "gave-up", "too-many", "for-room")
 
 
 def begin_at_zero(clusters: Collection[str]) -> None:

@@ -106,7 +106,7 @@ def prepare(read: Callable[[], bytes], *, call: Call) -> PreparedReview:
 
 def _prepared_review(body: bytes, call: Call) -> PreparedReview:
     request = parse_request(body)
-    pending = decide.prepare(request, call=call)
+    pending = decide.prepare(request, call=call, may_postpone=True)
     return PreparedReview(
         call=call,
         uid=request.uid,

@@ -16,7 +16,7 @@ from admission import hints, metrics
 from admission.api import respond, waits
 from admission.api.authentication import authenticate
 from admission.api.body import read_body
-from admission.decide import Call, submit_and_wait
+from admission.decide import Call
 from admission.wire.review import ReviewError, dump_response, parse_request, render_allowance
 from engine.request import Phase
 from policies import snapshot
@@ -72,7 +72,8 @@ class AdmissionReviewView(APIView):
         prepared = respond.prepare(partial(read_body, request), call=call)
         if marks.present:
             waits.wait_in_thread(prepared)
-        return _http_response(200, respond.HEADERS, prepared.answer(submit_and_wait(prepared.item)))
+        recorded = waits.decide_in_thread(prepared.item)
+        return _http_response(200, respond.HEADERS, prepared.answer(recorded))
 
     def handle_exception(  # type: ignore[override]  # a plain response, never negotiated
         self, exc: Exception

@@ -1,30 +1,37 @@
-"""A review waits until the writes under way in its namespace are past, in a thread or in a loop.
+"""A review waits: for writes under way in its namespace, before a refusal for a moment for room.
 
-At most ``LONGEST`` seconds, and ``MOST`` reviews at once in a process, few of them in threads. The
-others go on by what is known. Callers ask ``marks.present`` first: hardly any review meets a mark.
+In a thread or in a loop, at most ``LONGEST`` seconds, and ``MOST`` reviews at once in a process,
+few of them in threads. The others go on by what is known. Callers ask ``marks.present`` first:
+hardly any review meets a mark.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 
 from admission import metrics
+from admission.decide import PostponedError, prepare_after_pause, submit_and_wait
 from policies import snapshot
 from policies.snapshot import marks
 from policies.snapshot.marks import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from admission.api.respond import PreparedReview
+    from admission.decide import RecordedDecision
+    from admission.writer import PendingDecision
 
 LONGEST: Final = 0.3
 """Seconds."""
+PAUSES: Final = (0.05, 0.25)
+"""Seconds before a refusal for want of room is decided again, and before it is final."""
 MOST: Final = 64
 _room: Final = threading.BoundedSemaphore(MOST)
 # Pages have the same threads: reviews of one namespace must not hold up everybody else.
@@ -60,6 +67,34 @@ async def wait_in_loop(review: PreparedReview) -> None:
     prepare_again(review)
 
 
+def decide_in_thread(item: PendingDecision) -> RecordedDecision:
+    """Submit a review and wait for its decision, in this thread; pause where it is postponed."""
+    for seconds in PAUSES:
+        try:
+            return submit_and_wait(item)
+        except PostponedError:
+            with _entered(_room_in_threads, _room) as is_in:
+                _count_pause(is_in=is_in)
+                time.sleep(seconds if is_in else 0.0)
+            item = prepare_after_pause(item, is_last=not is_in or seconds == PAUSES[-1])
+    return submit_and_wait(item)
+
+
+async def decide_in_loop(
+    item: PendingDecision, submit: Callable[[PendingDecision], Awaitable[RecordedDecision]]
+) -> RecordedDecision:
+    """Do the same without blocking the loop; ``submit`` returns the outcome of an item."""
+    for seconds in PAUSES:
+        try:
+            return await submit(item)
+        except PostponedError:
+            with _entered(_room) as is_in:
+                _count_pause(is_in=is_in)
+                await asyncio.sleep(seconds if is_in else 0.0)
+            item = prepare_after_pause(item, is_last=not is_in or seconds == PAUSES[-1])
+    return await submit(item)
+
+
 @contextmanager
 def _wait(
     review: PreparedReview, tell: Callable[[], None], *rooms: threading.Semaphore
@@ -92,6 +127,10 @@ def _entered(*rooms: threading.Semaphore) -> Iterator[bool]:
 
 def _count(*, is_past: bool) -> None:
     metrics.WAITS.labels(outcome="waited" if is_past else "gave-up").inc()
+
+
+def _count_pause(*, is_in: bool) -> None:
+    metrics.WAITS.labels(outcome="for-room" if is_in else "too-many").inc()
 
 
 def prepare_again(review: PreparedReview) -> None:

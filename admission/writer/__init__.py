@@ -7,13 +7,19 @@ which may not. ``pending_decision`` is one decision that waits, ``waiters`` the 
 for several. ``failpoints`` are places where tests make it fail.
 """
 
-from admission.writer.pending_decision import OverBudgetError, PendingDecision, UnavailableError
+from admission.writer.pending_decision import (
+    OverBudgetError,
+    PendingDecision,
+    PostponedError,
+    UnavailableError,
+)
 from admission.writer.thread import is_stuck, start, stop, submit
 from admission.writer.waiters import Waiters
 
 __all__ = [
     "OverBudgetError",
     "PendingDecision",
+    "PostponedError",
     "UnavailableError",
     "Waiters",
     "is_stuck",

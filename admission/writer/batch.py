@@ -18,7 +18,12 @@ from django.db import DatabaseError, InterfaceError, connection
 from admission.record import write
 from admission.writer import session
 from admission.writer.failpoints import hit
-from admission.writer.pending_decision import OverBudgetError, UnavailableError, fail_all
+from admission.writer.pending_decision import (
+    OverBudgetError,
+    PostponedError,
+    UnavailableError,
+    fail_all,
+)
 from admission.writer.session import Remedy, kind_of
 from policies import snapshot
 from policies.db.deferred import transaction_of_few_packets
@@ -55,6 +60,7 @@ class _Attempt:
     waits: bool
     decided: list[tuple[PendingDecision, Any]] = field(default_factory=list)
     passed: list[PendingDecision] = field(default_factory=list)
+    postponed: list[tuple[PendingDecision, PostponedError]] = field(default_factory=list)
     rows: list[Mapping[str, Any]] = field(default_factory=list)
     is_complete: bool = False
     mark: int | None = None  # of the session that it ran on
@@ -208,6 +214,9 @@ def _decide(pending: PendingDecision, book: Book, attempt: _Attempt) -> None:
         answer, audit_row = pending.decide(book)
     except (DatabaseError, InterfaceError):
         raise  # the whole batch's
+    except PostponedError as postponed:
+        attempt.postponed.append((pending, postponed))
+        return
     except Exception as error:
         raise _PoisonedError(pending, error) from error
     attempt.decided.append((pending, answer))
@@ -231,6 +240,8 @@ def _answer(attempt: _Attempt, batch: list[PendingDecision]) -> list[PendingDeci
     hit("before-answer")
     for pending, answer in attempt.decided:
         pending.answer(answer)
+    for pending, postponed in attempt.postponed:
+        pending.fail(postponed)
     for pending in attempt.passed:
         pending.passes += 1
     handled = {id(pending) for pending, _ in attempt.decided} | set(map(id, attempt.passed))

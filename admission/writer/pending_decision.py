@@ -31,6 +31,10 @@ class UnavailableError(RuntimeError):
     """The record cannot be written now, or the queue is full: nothing was charged."""
 
 
+class PostponedError(RuntimeError):
+    """The answer may be another one in a moment: nothing was recorded; ask again then."""
+
+
 class PendingDecision(ABC):
     """One decision on its way to the record. ``deadline`` is a ``time.monotonic()``."""
 
@@ -69,7 +73,10 @@ class PendingDecision(ABC):
 
     @abstractmethod
     def decide(self, book: Book) -> tuple[Any, Mapping[str, Any]]:
-        """Decide on the book's amounts and charge it; returns the answer, and the audit row."""
+        """Decide on the book's amounts and charge it; returns the answer, and the audit row.
+
+        Raises PostponedError before it charges anything: this item alone is then to be asked again.
+        """
 
     @property
     def is_over(self) -> bool:

@@ -1,6 +1,6 @@
 """The snapshot: all policies of all clusters, compiled in memory; the only loader of policies."""
 
-from policies.snapshot.followed import is_followed
+from policies.snapshot.followed import is_followed, was_followed
 from policies.snapshot.holder import current, forget, known, refresh, start, stop
 from policies.snapshot.revisions import (
     CHANNEL,
@@ -47,4 +47,5 @@ __all__ = [
     "revision",
     "start",
     "stop",
+    "was_followed",
 ]

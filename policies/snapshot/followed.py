@@ -1,7 +1,8 @@
-"""``is_followed``: whether a follower watches a cluster right now, by its heartbeat."""
+"""``is_followed``, ``was_followed``: whether a follower watches a cluster, by its heartbeat."""
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from django.db import connection
@@ -9,6 +10,8 @@ from django.db import connection
 from policies.db.deferred import ask
 from policies.models import ClusterFollower
 
+LOOK_EVERY: Final = 1.0
+"""Seconds for which ``was_followed`` believes what it found."""
 HEARTBEAT_SECONDS: Final = 10
 """A follower with an older heartbeat may not see soon what happens in its cluster."""
 YOUNG: Final = {
@@ -27,3 +30,20 @@ def is_followed(cluster_id: int) -> bool:
     It may be asked inside a transaction of few packets.
     """
     return bool(ask(_SQL.format(young=YOUNG[connection.vendor]), (cluster_id,))())
+
+
+def was_followed(cluster_id: int) -> bool:
+    """As ``is_followed`` a second ago at most: refusals come in thousands, too."""
+    looked, answer = _last_looks.get(cluster_id, (-LOOK_EVERY, False))
+    if time.monotonic() - looked >= LOOK_EVERY:
+        answer = is_followed(cluster_id)
+        _last_looks[cluster_id] = (time.monotonic(), answer)
+    return answer
+
+
+def forget_looks() -> None:
+    """Forget what ``was_followed`` found, for tests that empty the database."""
+    _last_looks.clear()
+
+
+_last_looks: Final[dict[int, tuple[float, bool]]] = {}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import Error, connection
 
 from policies.db.deferred import driver_parameters
-from policies.snapshot import announcements, marks
+from policies.snapshot import announcements, followed, marks
 from policies.snapshot.build import advance
 from policies.snapshot.revisions import CHANNEL
 from policies.snapshot.values import Snapshot
@@ -105,6 +105,7 @@ def forget() -> None:
     global _holder  # noqa: PLW0603 - the one state of the process
     _holder = _Holder()
     marks.present.clear()
+    followed.forget_looks()
 
 
 POLL_SECONDS: Final = 1.0

@@ -76,7 +76,8 @@ class Front:
             prepared_review = respond.prepare(lambda: body, call=usual_call)
             if marks.present:
                 await waits.wait_in_loop(prepared_review)
-            answered = prepared_review.answer(await self._waiters.outcome(prepared_review.item))
+            recorded = await waits.decide_in_loop(prepared_review.item, self._waiters.outcome)
+            answered = prepared_review.answer(recorded)
         except RefusedError as error:
             refuse(scope, protocol, error, more_headers)
         except Exception as error:  # noqa: BLE001 - the outermost layer

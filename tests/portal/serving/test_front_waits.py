@@ -13,14 +13,15 @@ from django.db.models.functions import Now
 
 from admission.api import waits
 from policies import services, snapshot
-from policies.models import Cluster, ClusterFollower, OncomingWrite
+from policies.ledger import observed
+from policies.models import Charge, Cluster, ClusterFollower, OncomingWrite
 from policies.snapshot import announcements, marks
 from policies.snapshot.announcements import Seen
 from portal.serving.front import Front
 from portal.serving.lean import LeanHandler
 from tests.portal.serving.rsgi import Protocol, answered, scope_of
 from tests.portal.serving.test_front import others
-from tests.reviews import SEED_LIMITS, new_pod, patch_of, review
+from tests.reviews import SEED_LIMITS, new_pod, patch_of, quota, review
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -39,6 +40,7 @@ ASKED = review(
 def _patient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Keep policies fresh; nobody gives up while a slow machine runs this test."""
     monkeypatch.setattr(waits, "LONGEST", 60.0)
+    monkeypatch.setattr(waits, "PAUSES", (0.5, 20.0))
     monkeypatch.setattr(marks, "SECONDS", 60.0)
     snapshot.start()
     yield
@@ -128,6 +130,38 @@ def test_thread_waits_as_the_loop_does(cluster: Cluster, headers: dict[str, str]
     follower.start()
     assert "500m" in json.dumps(patch_of(lean(review(new_pod()), "mutate")))
     follower.join()
+
+
+def test_refusal_for_want_of_room_is_decided_again(
+    cluster: Cluster, headers: dict[str, str]
+) -> None:
+    services.apply_manifest(
+        cluster=cluster, manifest=quota(), user="root", create_namespace=True
+    )
+    snapshot.refresh()
+
+    async def play(ask: Callable[[Any, str], Awaitable[Any]]) -> Any:
+        assert (await ask(review(new_pod("first")), "validate"))["response"]["allowed"] is True
+        second = asyncio.ensure_future(ask(review(new_pod("second")), "validate"))
+        # Who does not lack room is answered meanwhile.
+        await ask(review(new_pod(namespace="other"), namespace="other"), "validate")
+        assert not second.done()
+        freer = threading.Thread(target=free, args=(cluster,))
+        freer.start()
+        answer = await second
+        freer.join()
+        return answer
+
+    assert _played(headers, play)["response"]["allowed"] is True
+
+
+def free(cluster: Cluster) -> None:
+    """What a follower does when the first pod is deleted."""
+    try:
+        uids = Charge.objects.values_list("object_uid", flat=True)
+        assert observed.release_gone(cluster.pk, "pods", dict.fromkeys(uids, "ns")) == 1
+    finally:
+        connection.close()
 
 
 def test_hint_is_answered_in_a_thread(cluster: Cluster, headers: dict[str, str]) -> None:
