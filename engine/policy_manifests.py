@@ -53,6 +53,8 @@ _CLUSTER_SCOPED: Final = frozenset(
         "CustomResourceDefinition",
         "DeviceClass",
         "IngressClass",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
         "MutatingWebhookConfiguration",
         "Node",
         "PersistentVolume",

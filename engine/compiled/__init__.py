@@ -9,11 +9,13 @@ from engine.compiled.manifests import (
     LABEL,
     LIMIT_RANGE,
     METADATA_POLICY,
+    MUTATING,
+    VALIDATING,
     CompiledPolicy,
     NotExpressible,
     object_name,
 )
-from engine.compiled.metadata_rejects import compile_metadata_policy
+from engine.compiled.metadata_policy import compile_metadata_policy
 from engine.compiled.range_checks import MOST_CONTAINERS, compile_limit_range
 
 __all__ = [
@@ -22,6 +24,8 @@ __all__ = [
     "LIMIT_RANGE",
     "METADATA_POLICY",
     "MOST_CONTAINERS",
+    "MUTATING",
+    "VALIDATING",
     "CompiledPolicy",
     "NotExpressible",
     "compile_limit_range",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from engine.selector.requirement import OPERATORS, SelectorOperator
@@ -16,12 +17,15 @@ MOST_TEXTS: Final = 10
 """The texts of one message; the API server replaces a message above 5 KiB by a fixed one."""
 _READ_TEXTS: Final = 100
 _ESCAPED: Final = {'"': '\\"', "\\": "\\\\"}
+_PLAIN: Final = re.compile(r"[\w./ -]*", re.ASCII)
 _ASCII: Final = range(0x20, 0x7F)
 _PLANE: Final = 0x10000
 
 
 def literal(text: str) -> str:
     """Render a string literal, in ASCII."""
+    if _PLAIN.fullmatch(text):
+        return f'"{text}"'
     return '"' + "".join([_ESCAPED.get(sign) or _spelled(sign) for sign in text]) + '"'
 
 

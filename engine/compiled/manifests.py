@@ -1,7 +1,7 @@
-"""``CompiledPolicy``: an admission policy and its binding as manifests, and what is missing.
+"""``CompiledPolicy``: admission policies and their bindings as manifests, and what is missing.
 
-One policy gives at most one ValidatingAdmissionPolicy, and a binding of the same name, which
-selects the policy's namespace.
+One policy gives at most one ValidatingAdmissionPolicy and one MutatingAdmissionPolicy, each with a
+binding of the same name, which selects the policy's namespace.
 """
 
 from __future__ import annotations
@@ -21,11 +21,17 @@ LIMIT_RANGE: Final = "limitrange"
 METADATA_POLICY: Final = "metadatapolicy"
 LABEL: Final = "policy.gatehouse.dev/compiled"
 """The label that only compiled objects have; its value is the kind of the policy."""
-KINDS: Final = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+VALIDATING: Final = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+MUTATING: Final = ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
+KINDS: Final = (*VALIDATING, *MUTATING)
 """The kinds of compiled objects, in the order in which they are created."""
 _API_VERSION: Final = "admissionregistration.k8s.io/v1"
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _LONGEST_NAME: Final = 253
+LONGEST_EXPRESSION: Final = 100_000
+"""Characters of one expression; the API server reads no longer ones."""
+MOST_EXPRESSIONS: Final = 1_000_000
+"""Characters of all expressions of one object; an API server stores objects of 1.5 MiB."""
 _WORDS: Final = {"LimitRange": LIMIT_RANGE, "MetadataPolicy": METADATA_POLICY}
 NOT_BEING_DELETED: Final = {
     "name": "not-being-deleted",
@@ -64,6 +70,21 @@ class CompiledValidation:
     fallback: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledMutation:
+    """What a MutatingAdmissionPolicy of one policy sets.
+
+    ``is_needed`` is an expression for whether anything changes, which may be too long to be used;
+    ``patch`` one for the list of operations, which may read ``variables``.
+    """
+
+    rules: Sequence[Mapping[str, Any]]
+    excluded: Sequence[Mapping[str, Any]]
+    is_needed: str
+    variables: Mapping[str, str]
+    patch: str
+
+
 def object_name(policy: LimitRange | MetadataPolicy) -> str:
     """Name the compiled objects of a policy."""
     return f"gatehouse.{policy.namespace}.{_WORDS[type(policy).__name__]}.{policy.name}"
@@ -92,9 +113,7 @@ def validating(
         "failurePolicy": "Fail",
         "matchConstraints": constraints(validation.rules, validation.excluded),
         "matchConditions": [dict(NOT_BEING_DELETED)],
-        "variables": [
-            {"name": name, "expression": expression} for name, expression in variables.items()
-        ],
+        "variables": _variables(variables),
         "validations": [
             {
                 "expression": "variables.refusals.size() == 0",
@@ -105,7 +124,26 @@ def validating(
         ],
     }
     binding = {"validationActions": actions(policy.enforcement, in_api_server)}
-    return _pair(policy, spec, binding)
+    return _pair(policy, VALIDATING, spec, binding)
+
+
+def mutating(policy: MetadataPolicy, mutation: CompiledMutation) -> tuple[Mapping[str, Any], ...]:
+    """Make the MutatingAdmissionPolicy of a policy, and its binding."""
+    conditions = [dict(NOT_BEING_DELETED)]
+    if len(mutation.is_needed) <= LONGEST_EXPRESSION:
+        # Even an empty patch takes the server a schema, which it lacks for kinds that are a few
+        # seconds old: it refuses their objects. This limits that to those that would be changed.
+        conditions.append({"name": "changes-metadata", "expression": mutation.is_needed})
+    spec = {
+        "failurePolicy": "Fail",
+        "matchConstraints": constraints(mutation.rules, mutation.excluded),
+        "matchConditions": conditions,
+        "variables": _variables(mutation.variables),
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": mutation.patch}}],
+        # As the portal's own webhook: what other webhooks write may match a rule, too.
+        "reinvocationPolicy": "IfNeeded",
+    }
+    return _pair(policy, MUTATING, spec, {})
 
 
 def constraints(
@@ -127,8 +165,13 @@ def _rule(rule: Mapping[str, Any]) -> dict[str, Any]:
     return {"apiVersions": ["*"], "scope": "Namespaced", **rule}
 
 
+def _variables(expressions: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "expression": expression} for name, expression in expressions.items()]
+
+
 def _pair(
     policy: LimitRange | MetadataPolicy,
+    kinds: tuple[str, str],
     spec: Mapping[str, Any],
     binding: Mapping[str, Any],
 ) -> tuple[Mapping[str, Any], ...]:
@@ -157,5 +200,5 @@ def _pair(
     }
     return tuple(
         {"apiVersion": _API_VERSION, "kind": kind, "metadata": metadata, "spec": each}
-        for kind, each in zip(KINDS, (spec, binding_spec), strict=True)
+        for kind, each in zip(kinds, (spec, binding_spec), strict=True)
     )

@@ -78,6 +78,8 @@ _MODELS: Final = (
     admissionregistration_v1.ValidatingWebhookConfiguration,
     admissionregistration_v1.ValidatingAdmissionPolicy,
     admissionregistration_v1.ValidatingAdmissionPolicyBinding,
+    admissionregistration_v1.MutatingAdmissionPolicy,
+    admissionregistration_v1.MutatingAdmissionPolicyBinding,
     rbac_authorization_v1.ClusterRole,
     rbac_authorization_v1.ClusterRoleBinding,
     rbac_authorization_v1.Role,

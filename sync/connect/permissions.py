@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from engine.metadata_policy import API_VERSION
 from engine.request import GroupVersionResource
 from engine.resource_quota import resources_of
-from policies.models import LimitRange, MetadataPolicy, ResourceQuotaRow
+from policies.models import LimitRange, MetadataPolicy, MetadataPolicyRule, ResourceQuotaRow
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:
@@ -70,6 +70,12 @@ ValidatingAdmissionPolicies. Whoever holds the portal's token could with this ri
 refuse requests anywhere in the cluster, and delete the admission policies of others.
 Leave out the right on them if that is too much: then only the portal enforces these
 policies, and it raises an alert (compiled-policies).
+"""
+_CHANGING_REMARK: Final = """\
+Some of them set labels or annotations, as MutatingAdmissionPolicies. Whoever holds the
+portal's token could with this right change whatever anybody writes in the cluster.
+Leave out the right on them if that is too much: then only the portal sets labels and
+annotations, and it raises the same alert.
 """
 _READ_VERBS: Final = ("get", "list", "watch")
 _WRITE_VERBS: Final = (*_READ_VERBS, "create", "update", "patch", "delete")
@@ -151,15 +157,18 @@ GRANTS: Final = (
     Grant(group="", resource="pods", verbs=("create",), namespace=CANARY_NAMESPACE),
 )
 _ALWAYS_LISTED: Final = {(each.group, each.resource) for each in GRANTS if "list" in each.verbs}
-_COMPILING_GRANTS: Final = tuple(
-    Grant(
-        group="admissionregistration.k8s.io",
-        resource=resource,
-        verbs=("list", "create", "patch", "delete"),
+_COMPILING_GRANTS, _CHANGING_GRANTS = (
+    tuple(
+        Grant(
+            group="admissionregistration.k8s.io",
+            resource=f"{phase}admission{each}",
+            verbs=("list", "create", "patch", "delete"),
+        )
+        for each in ("policies", "policybindings")
     )
-    for resource in ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+    for phase in ("validating", "mutating")
 )
-"""Only for clusters with compiled policies: these rights reach far."""
+# Only for clusters with compiled policies, and with such that set metadata: these reach far.
 ESSENTIAL_VERBS: Final = frozenset(_READ_VERBS)
 """The verbs of essential grants without which nothing can be read, as opposed to written."""
 
@@ -243,7 +252,15 @@ def _compiling_grants(cluster: Cluster) -> tuple[Grant, ...]:
         model.objects.filter(namespace__cluster=cluster).exclude(in_api_server="off").exists()
         for model in (LimitRange, MetadataPolicy)
     )
-    return _COMPILING_GRANTS if is_compiled else ()
+    if not is_compiled:
+        return ()
+    setting = MetadataPolicyRule.objects.filter(
+        policy__namespace__cluster=cluster,
+        policy__in_api_server="enforce",
+        policy__enforcement="enforce",
+        reject=False,
+    ).exclude(updated_labels={}, updated_annotations={})
+    return (*_COMPILING_GRANTS, *_CHANGING_GRANTS) if setting.exists() else _COMPILING_GRANTS
 
 
 def remark_on(grants: Iterable[Grant]) -> str:
@@ -258,6 +275,8 @@ def remark_on(grants: Iterable[Grant]) -> str:
         remarks.append(_SECRETS_REMARK.format(namespaces=", ".join(places)))
     if any(grant in _COMPILING_GRANTS for grant in granted):
         remarks.append(_COMPILING_REMARK)
+    if any(grant in _CHANGING_GRANTS for grant in granted):
+        remarks.append(_CHANGING_REMARK)
     return "".join(remarks)
 
 

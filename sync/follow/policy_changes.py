@@ -24,7 +24,7 @@ from sync.connect import connections
 from sync.errors import APIError
 from sync.follow.health import note_open
 from sync.follow.ledger_changes import clock_at, wanted_resources
-from sync.installation.compiled_policies import write_compiled
+from sync.installation.compiled_policies import are_beside_compiled, write_compiled
 from sync.models import SyncedObject, SyncRun, SyncState
 from sync.passes import baseline
 from sync.passes.apply import WRITES, PassWriter
@@ -206,7 +206,8 @@ def write_edits(cluster: Cluster, lease: FollowLease) -> None:
                 journal.note_conflicts(others)
                 baseline.remember(cluster, others, now=now)
         _write(cluster, [one for one in judged if one.verdict.action in WRITES], journal, now=now)
-    if any(_is_compiled(each.before) or _is_compiled(each.after) for each in edited):
+    is_compiled = any(_is_compiled(each.before) or _is_compiled(each.after) for each in edited)
+    if is_compiled or are_beside_compiled(cluster, keys):
         with connections.open_client(cluster) as client:
             write_compiled(cluster, client, sides.ownership.covers)
 

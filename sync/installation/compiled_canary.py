@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.compiled import KINDS, LABEL
+from engine.compiled import LABEL, VALIDATING
 from sync.connect.permissions import CANARY_NAMESPACE
 from sync.errors import APIError, BusyError, ForbiddenError
 from sync.installation.canary import CanaryResult, canary_pod
@@ -62,7 +62,7 @@ def canary_manifests() -> tuple[Mapping[str, Any], ...]:
             "metadata": {"name": NAME, "labels": labels, "annotations": {}},
             "spec": spec,
         }
-        for kind, spec in zip(KINDS, (policy, binding), strict=True)
+        for kind, spec in zip(VALIDATING, (policy, binding), strict=True)
     )
 
 

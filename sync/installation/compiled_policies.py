@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.compiled import (
     KINDS,
     LABEL,
+    MUTATING,
+    VALIDATING,
     CompiledPolicy,
     compile_limit_range,
     compile_metadata_policy,
@@ -28,7 +30,7 @@ from sync.installation.configurations import ALWAYS_OUT
 from sync.values import NEW, ObjectKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from policies.models import Cluster, CompilablePolicy
     from sync.client import Client
@@ -37,6 +39,15 @@ if TYPE_CHECKING:
 
 ALERT: Final = "compiled-policies"
 _SHOWN: Final = 5
+_NO_MUTATING: Final = (
+    "the API server has no MutatingAdmissionPolicies, which come with Kubernetes 1.36: only the "
+    "portal sets labels and annotations"
+)
+_FAMILIES: Final = {
+    VALIDATING: "the API server has no ValidatingAdmissionPolicies",
+    MUTATING: _NO_MUTATING,
+}
+"""Kinds that a server has or lacks together, and the words for a server that lacks them."""
 
 
 @dataclass(slots=True)
@@ -71,20 +82,32 @@ def write_compiled(
     outcome.compiled = len(wanted)
     if wanted:
         wanted |= {ObjectKey.of(manifest): manifest for manifest in canary_manifests()}
-    try:
-        live = {kind: _listed(client, kind) for kind in KINDS}
-    except NotFoundError:
-        if wanted:
-            outcome.problems.append("the API server has no ValidatingAdmissionPolicies")
-    except APIError as error:
-        # Without the right, nothing of ours can be there, unless it was taken away afterwards.
-        if wanted:
-            outcome.problems.append(str(error))
-    else:
-        _write_all(client, wanted, live, outcome)
-        _delete_unwanted(client, wanted, live, outcome)
+    for kinds, absence in _FAMILIES.items():
+        wanted_here = {key: each for key, each in wanted.items() if key.kind in kinds}
+        try:
+            live = {kind: _listed(client, kind) for kind in kinds}
+        except APIError as error:
+            # Without the right, nothing of ours can be there, unless it was taken away afterwards.
+            if wanted_here:
+                is_absent = isinstance(error, NotFoundError)
+                outcome.problems.append(absence if is_absent else str(error))
+            continue
+        _write_all(client, wanted_here, live, outcome)
+        _delete_unwanted(client, wanted_here, live, outcome)
     alerts.set_alert(cluster, ALERT, _in_words(outcome.problems))
     return outcome
+
+
+def are_beside_compiled(cluster: Cluster, keys: Iterable[ObjectKey]) -> bool:
+    """Whether some of these are metadata policies of a namespace that has compiled ones.
+
+    What can be compiled of a metadata policy depends on all others of its namespace.
+    """
+    namespaces = {key.namespace for key in keys if key.kind == "MetadataPolicy"}
+    found = MetadataPolicy.objects.filter(
+        namespace__cluster=cluster, namespace__name__in=namespaces
+    )
+    return bool(namespaces) and found.exclude(in_api_server=InAPIServer.OFF).exists()
 
 
 def compiled_policies(cluster: Cluster) -> Iterator[tuple[CompilablePolicy, CompiledPolicy]]:
@@ -179,8 +202,8 @@ def _delete_unwanted(
     live: Mapping[str, Mapping[ObjectKey, Manifest]],
     outcome: CompiledWrite,
 ) -> None:
-    for kind in reversed(KINDS):
-        for key, found in live[kind].items():
+    for kind, there in reversed(list(live.items())):
+        for key, found in there.items():
             if _is_ours(found) and key not in wanted:
                 delete = partial(client.delete, kind, key.name, uid=found["metadata"]["uid"])
                 outcome.deleted += _succeeds(outcome, key, delete)

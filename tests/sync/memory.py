@@ -25,6 +25,8 @@ CLUSTER_WIDE = (
     "PriorityClass",
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
 )
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from engine.compiled import (
-    KINDS,
     LABEL,
     MOST_CONTAINERS,
+    VALIDATING,
     compile_limit_range,
     compile_metadata_policy,
     object_name,
@@ -56,7 +56,7 @@ BY_LABEL = {"labelSelector": {"matchLabels": {"a": "b"}}}
 
 def test_range_gives_a_policy_and_a_binding_for_its_namespace() -> None:
     policy, binding = compile_limit_range(limit_range(CONTAINER)).manifests
-    assert (policy["kind"], binding["kind"]) == KINDS
+    assert (policy["kind"], binding["kind"]) == VALIDATING
     assert policy["metadata"]["name"] == binding["spec"]["policyName"]
     assert policy["metadata"]["name"] == "gatehouse.team.limitrange.p"
     assert policy["metadata"]["labels"][LABEL] == "limitrange"
@@ -185,16 +185,7 @@ def test_every_container_can_be_summed() -> None:
     assert LONGEST_LIST >= MOST_CONTAINERS
 
 
-def test_updates_are_named_and_rejects_compiled() -> None:
-    policy = rules((BY_LABEL, {"updatedLabels": {"x": "y"}}), (BY_LABEL, REJECT))
-    compiled = compile_metadata_policy(policy)
-    assert [each.field for each in compiled.not_expressible] == [
-        "spec.rules[0].policyAction.updatedLabels"
-    ]
-    assert len(compiled.manifests) == 2
-
-
-SETS_A = rules((BY_LABEL, {"updatedLabels": {"a": "z"}}))
+SETS_A = dataclasses.replace(rules((BY_LABEL, {"updatedLabels": {"a": "z"}})), name="q")
 
 
 def test_reject_of_what_policies_set_is_left_out_unless_strict() -> None:
@@ -206,10 +197,9 @@ def test_reject_of_what_policies_set_is_left_out_unless_strict() -> None:
     assert compile_metadata_policy(strict, beside=[SETS_A]).not_expressible == ()
 
 
-def test_reject_of_the_qos_annotation_is_left_out() -> None:
-    selector = {
-        "matchExpressions": [{"key": "scheduler.alpha.kubernetes.io/qos", "operator": "Exists"}]
-    }
+@pytest.mark.parametrize("key", ["scheduler.alpha.kubernetes.io/qos", "kubernetes.io/limit-ranger"])
+def test_reject_of_an_annotation_of_the_portal_is_left_out(key: str) -> None:
+    selector = {"matchExpressions": [{"key": key, "operator": "Exists"}]}
     compiled = compile_metadata_policy(rules(({"annotationSelector": selector}, REJECT)))
     assert [each.field for each in compiled.not_expressible] == ["spec.rules[0]"]
 

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from engine.compiled import MUTATING
 from policies.db.clock import read_clock
 from policies.models import ClusterFollower, Namespace
 from sync.follow import leases, policy_changes
 from sync.models import ClusterConnection, SyncedObject, SyncRun, SyncState
 from sync.runs.leases import LostLeaseError
 from sync.values import ObjectKey
+from tests import factories
 from tests.sync.memory import Memory
 from tests.sync.pass_setup import connected, edit, own, quota, row, serve, stored, sync
 
@@ -163,6 +165,29 @@ def test_own_edit_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert row().state == "in-sync"
     state = SyncState.objects.select_related("cluster").get()
     assert state.policy_revision == state.cluster.policy_revision
+
+
+def metadata_policy(name: str, mode: str, **action: Any) -> Any:
+    predicate = {"labelSelector": {"matchLabels": {"a" if mode == "enforce" else "c": "d"}}}
+    rules = [{"policyPredicate": predicate, "policyAction": action}]
+    made = factories.manifest("MetadataPolicy", {"rules": rules}, name=name, namespace="team")
+    made["metadata"]["annotations"] = {"policy.gatehouse.dev/in-api-server": mode}
+    return made
+
+
+def test_edit_of_a_policy_beside_a_compiled_one_is_compiled_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    memory = known(owned=True)
+    serve(monkeypatch, memory)
+    compiled = ObjectKey(MUTATING[0], "", "gatehouse.team.metadatapolicy.mp")
+    factories.apply(metadata_policy("mp", "enforce", updatedLabels={"c": "d"}))
+    policy_changes.write_edits(connected(), lease())
+    assert compiled in memory.objects
+    # This one selects what the other one sets: from now on only the portal may set that.
+    factories.apply(metadata_policy("other", "off", reject=True))
+    policy_changes.write_edits(connected(), lease())
+    assert compiled not in memory.objects
 
 
 def test_edit_of_what_the_portal_does_not_own_is_not_written(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from engine.chain import CANARY_ANNOTATION, canary_message
-from engine.compiled import KINDS, LABEL
+from engine.compiled import KINDS, LABEL, MUTATING, VALIDATING
 from policies import services
-from sync.connect.permissions import grants_of
+from sync.connect.permissions import grants_of, remark_on
 from sync.errors import ForbiddenError
 from sync.installation import compiled_canary as canary
 from sync.installation import health
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 NAME = "gatehouse.team.limitrange.lr"
-POLICY, BINDING = (ObjectKey(kind, "", NAME) for kind in KINDS)
+POLICY, BINDING = (ObjectKey(kind, "", NAME) for kind in VALIDATING)
+METADATA_NAME = "gatehouse.team.metadatapolicy.mp"
+SETTING, SETTING_BINDING = (ObjectKey(kind, "", METADATA_NAME) for kind in MUTATING)
 
 
 def limit_range(mode: str = "enforce", *, most: str = "2", namespace: str = "team") -> Any:
@@ -36,6 +38,16 @@ def limit_range(mode: str = "enforce", *, most: str = "2", namespace: str = "tea
         name="lr",
         namespace=namespace,
     )
+    made["metadata"]["annotations"] = {"policy.gatehouse.dev/in-api-server": mode}
+    return made
+
+
+def metadata_policy(mode: str = "enforce", *, name: str = "mp", **action: Any) -> Any:
+    rule = {
+        "policyPredicate": {"labelSelector": {"matchLabels": {"a": "b"}}},
+        "policyAction": action or {"updatedLabels": {"c": "d"}},
+    }
+    made = factories.manifest("MetadataPolicy", {"rules": [rule]}, name=name, namespace="team")
     made["metadata"]["annotations"] = {"policy.gatehouse.dev/in-api-server": mode}
     return made
 
@@ -56,7 +68,7 @@ def test_policy_and_binding_are_written_beside_the_policy() -> None:
     assert memory.objects[BINDING]["spec"]["validationActions"] == ["Deny"]
     compiled = [call for call in memory.done if NAME in call[1]]
     assert compiled == [("apply", str(POLICY)), ("apply", str(BINDING))]
-    assert {ObjectKey(kind, "", canary.NAME) for kind in KINDS} <= set(memory.objects)
+    assert {ObjectKey(kind, "", canary.NAME) for kind in VALIDATING} <= set(memory.objects)
 
 
 def test_second_pass_writes_nothing() -> None:
@@ -87,6 +99,35 @@ def test_edits_by_others_are_put_right(field: str) -> None:
     memory.put(changed)
     assert sync(memory).counts["compiled written"] == 1
     assert memory.objects[BINDING]["spec"]["validationActions"] == ["Deny"]
+
+
+def test_updates_are_written_policy_first_and_deleted_binding_first() -> None:
+    memory = owned(metadata_policy())
+    factories.apply(metadata_policy("off"))
+    sync(memory)
+    assert [call for call in memory.done if METADATA_NAME in call[1]] == [
+        ("apply", str(SETTING)),
+        ("apply", str(SETTING_BINDING)),
+        ("delete", str(SETTING_BINDING)),
+        ("delete", str(SETTING)),
+    ]
+
+
+def test_edits_of_updates_by_others_are_put_right() -> None:
+    memory = owned(metadata_policy())
+    changed = memory.objects[SETTING]
+    changed["spec"]["reinvocationPolicy"] = "Never"
+    memory.put(changed)
+    assert sync(memory).counts["compiled written"] == 1
+    assert memory.objects[SETTING]["spec"]["reinvocationPolicy"] == "IfNeeded"
+
+
+def test_updates_go_where_another_policy_selects_what_they_set() -> None:
+    memory = owned(metadata_policy())
+    other = metadata_policy("off", name="other", updatedLabels={"a": "z"})
+    factories.apply(other)
+    sync(memory)
+    assert SETTING not in memory.objects
 
 
 def test_off_deletes_the_binding_before_the_policy() -> None:
@@ -148,8 +189,10 @@ def test_objects_without_our_label_are_left_alone() -> None:
 class _Closed(Memory):
     """A cluster in which the portal may not read compiled objects."""
 
+    closed: tuple[str, ...] = KINDS
+
     def list(self, kind: str) -> Listing:
-        if kind in KINDS:
+        if kind in self.closed:
             raise ForbiddenError("no right", code=403)
         return super().list(kind)
 
@@ -173,12 +216,58 @@ def test_server_without_these_kinds_is_named_only_if_they_are_wanted() -> None:
     assert sync(memory).counts["compiled failed"] == 1
 
 
+def test_server_without_mutating_policies_still_gets_the_validating_ones() -> None:
+    memory = Memory("team")
+    memory.absent |= set(MUTATING)
+    own(connected())
+    factories.apply(limit_range())
+    assert "compiled failed" not in sync(memory).counts
+    factories.apply(metadata_policy())
+    factories.apply(metadata_policy(name="rejects", reject=True))
+    run = sync(memory)
+    assert run.counts["compiled failed"] == 1
+    assert ObjectKey(VALIDATING[1], "", "gatehouse.team.metadatapolicy.rejects") in memory.objects
+    assert "no MutatingAdmissionPolicies" in ClusterAlert.objects.get(resolved=None).message
+
+
+def test_missing_right_to_set_metadata_does_not_stop_refusals() -> None:
+    memory = _Closed("team")
+    memory.closed = MUTATING
+    own(connected())
+    factories.apply(limit_range())
+    factories.apply(metadata_policy())
+    assert sync(memory).counts["compiled failed"] == 1
+    assert BINDING in memory.objects
+    assert "no right" in ClusterAlert.objects.get(kind="compiled-policies").message
+
+
 def test_rights_are_asked_for_only_while_a_policy_is_compiled() -> None:
     cluster = connected()
     resources = {grant.resource for grant in grants_of(cluster)}
     factories.apply(limit_range("audit"))
     more = {grant.resource for grant in grants_of(cluster)} - resources
     assert more == {"validatingadmissionpolicies", "validatingadmissionpolicybindings"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "action", "is_wanted"),
+    [
+        ("enforce", {"updatedLabels": {"a": "b"}}, True),
+        ("enforce", {"updatedAnnotations": {"a": "b"}}, True),
+        ("audit", {"updatedLabels": {"a": "b"}}, False),
+        ("enforce", {"reject": True}, False),
+    ],
+)
+def test_right_to_change_objects_is_asked_for_only_while_a_policy_sets_something(
+    mode: str, action: dict[str, Any], *, is_wanted: bool
+) -> None:
+    cluster = connected()
+    factories.apply(metadata_policy(mode, **action))
+    grants = grants_of(cluster)
+    mutating = {"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
+    assert (mutating <= {grant.resource for grant in grants}) is is_wanted
+    assert ("MutatingAdmissionPolicies" in remark_on(grants)) is is_wanted
+    assert "ValidatingAdmissionPolicies" in remark_on(grants)
 
 
 DENIED = 'admission webhook "validate.gatehouse.dev" denied the request: '
