@@ -19,6 +19,7 @@ from tests.cluster.compiled_cases import (
     wait_until_enforced,
     write,
 )
+from tests.cluster.update_cases import run_updates
 from tests.cluster.worlds import prepare_cluster
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def api(bare_cluster: Cluster) -> Iterator[ApiClient]:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize(("run", "share"), [(run_ranges, 0.6), (run_metadata, 0.4)])
+@pytest.mark.parametrize(("run", "share"), [(run_ranges, 0.5), (run_metadata, 0.2)])
 def test_compiled_policies_refuse_what_the_engine_refuses(
     api: ApiClient,
     run: Callable[[ApiClient, int, int], Tally],
@@ -55,6 +56,19 @@ def test_compiled_policies_refuse_what_the_engine_refuses(
     assert sum(tally.apart.values()) < tally.cases / 5
     refused = sum(n for verdict, n in tally.verdicts.items() if verdict.endswith("refused"))
     assert tally.cases * 0.2 < refused < tally.cases * 0.8
+
+
+@pytest.mark.cluster
+def test_compiled_policies_set_what_the_engine_sets(
+    api: ApiClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seed = int(os.environ.get("COMPILED_SEED") or secrets.randbelow(10**6))
+    tally = run_updates(api, seed, int(CASES * 0.3))
+    with capsys.disabled():
+        print(f"\n{tally.cases} cases, COMPILED_SEED={seed}", *shown(tally), sep="\n  ")  # noqa: T201
+    assert tally.differences == []
+    changed = sum(n for outcome, n in tally.verdicts.items() if outcome.endswith(": set"))
+    assert tally.cases * 0.2 < changed < tally.cases * 0.8
 
 
 def shown(tally: Tally) -> list[Any]:

@@ -33,7 +33,8 @@ RULES: Final = {
         {
             "policyPredicate": {"labelSelector": {"matchLabels": {"tier": "forbidden"}}},
             "policyAction": {"reject": True},
-        }
+        },
+        {"policyPredicate": {}, "policyAction": {"updatedLabels": {"seen": "yes"}}},
     ]
 }
 WRITE: Final = """
@@ -94,6 +95,12 @@ def verdicts(api: ApiClient, namespace: str) -> tuple[bool, ...]:
     return tuple(api.create(each, namespace, dry=True).is_allowed for each in asked)
 
 
+def is_labelled(api: ApiClient, namespace: str) -> bool:
+    """Whether a good pod gets the label that the metadata policy sets."""
+    answer = api.create(GOOD, namespace, dry=True)
+    return answer.is_allowed and answer.body["metadata"].get("labels") == {"seen": "yes"}
+
+
 def fail_open(api: ApiClient) -> None:
     """Let requests in while the portal cannot be reached."""
     path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/gatehouse"
@@ -147,9 +154,10 @@ def test_outage_in_each_set_up(
         with portal(tmp_path / "portal") as gatehouse:
             stack.callback(gatehouse.release)
             first, second = set_up(gatehouse, bare_cluster, plain_cluster, list(places))
-            assert (first["compiled written"], second) == (6, {"compiled": 4})
+            assert (first["compiled written"], second) == (8, {"compiled": 6})
             for namespace, api in places.items():
                 wait_for(lambda n=namespace, a=api: verdicts(a, n) == UP)  # type: ignore[misc]
+                assert is_labelled(api, namespace)
             watch_canary(bare_cluster, bare)
         # The portal is gone. Its validating webhook fails closed: nothing gets in, good or bad.
         for namespace, api in places.items():
@@ -160,6 +168,8 @@ def test_outage_in_each_set_up(
             fail_open(api)
         wait_for(lambda: verdicts(bare, ALONE) == OPEN)
         assert verdicts(bare, COMPILED) == UP
+        labelled = {name: is_labelled(api, name) for name, api in places.items()}
+        assert labelled == {ALONE: False, COMPILED: True, NATIVE: False}
         wait_for(lambda: verdicts(plain, NATIVE) == (True, False, True))
         message = bare.create(TOO_LARGE, COMPILED, dry=True).message
         assert message.endswith("maximum cpu usage per Container is 1, but limit is 2")
