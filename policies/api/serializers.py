@@ -190,7 +190,7 @@ def _recorded_fields(recorded: Any) -> dict[str, Any]:
 
 _CLUSTER_FIELDS = (
     *("name", "description", "external_id"),
-    *("unconfirmed_limit", "kubernetes_version"),
+    *("unconfirmed_limit", "kubernetes_version", "failure_policy"),
 )
 
 
@@ -207,6 +207,13 @@ class ClusterSerializer(_RecordedSerializer):
         allow_blank=True,
         error_messages={"invalid_choice": UNKNOWN_TEXT},
         help_text=f"whose rules hold; empty: {DEFAULT_VERSION}",
+    )
+    failure_policy = serializers.ChoiceField(
+        choices=Cluster.FailurePolicy.values,
+        default=Cluster.FailurePolicy.FAIL.value,
+        error_messages={"invalid_choice": "must be Fail or Ignore"},
+        help_text="what the API server does while the portal cannot answer: refuse everything "
+        "(Fail), or let in what nobody else refuses (Ignore)",
     )
     policy_revision = serializers.IntegerField(read_only=True)
 

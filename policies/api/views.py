@@ -128,6 +128,7 @@ class ClusterView(RecordedView):
         for name in ("name", "description", "external_id", "kubernetes_version"):
             setattr(instance, name, sent_body.get(name, ""))
         instance.unconfirmed_limit = sent_body["unconfirmed_limit"]
+        instance.failure_policy = sent_body["failure_policy"]
         saved = services.save_cluster(
             cluster=instance, expected_revision=expected, **self.written(sent_body)
         )

@@ -143,6 +143,12 @@ class Cluster(Recorded):
 
     kind = "Cluster"
 
+    class FailurePolicy(models.TextChoices):
+        """What the API server does while the portal cannot answer, as Kubernetes names it."""
+
+        FAIL = "Fail"
+        IGNORE = "Ignore"
+
     name = models.CharField(
         max_length=63, unique=True, validators=[RegexValidator(DNS_LABEL, "must be a DNS label")]
     )
@@ -156,6 +162,12 @@ class Cluster(Recorded):
     )
     covers_kube_system = models.BooleanField(
         default=False, help_text="ask the portal about kube-system, too, failing open"
+    )
+    failure_policy = models.CharField(
+        max_length=6,
+        choices=FailurePolicy,
+        default=FailurePolicy.FAIL,
+        help_text="of the validating webhook; Ignore lets requests in while the portal is down",
     )
     portal_namespace = models.CharField(
         max_length=63,
@@ -188,6 +200,10 @@ class Cluster(Recorded):
                 condition=Q(authority__in=[each.value for each in Authority]),
                 name="cluster_authority_known",
             ),
+            models.CheckConstraint(
+                condition=Q(failure_policy__in=["Fail", "Ignore"]),
+                name="cluster_failure_policy_known",
+            ),
         ]
 
     @property
@@ -203,11 +219,16 @@ class Cluster(Recorded):
             "unconfirmedLimit": self.unconfirmed_limit,
             "authority": self.authority,
             "coversKubeSystem": self.covers_kube_system,
+            "failurePolicy": self.failure_policy,
             "portalNamespace": self.portal_namespace,
             "kubernetesVersion": self.kubernetes_version,
         }
         # Defaults stay out of the manifest, and so out of its revisions.
-        defaults = {"authority": Authority.PORTAL, "portalNamespace": PORTAL_NAMESPACE}
+        defaults = {
+            "authority": Authority.PORTAL,
+            "failurePolicy": self.FailurePolicy.FAIL,
+            "portalNamespace": PORTAL_NAMESPACE,
+        }
         return {
             "apiVersion": "policy.gatehouse.dev/v1alpha1",
             "kind": self.kind,
@@ -227,6 +248,7 @@ class Cluster(Recorded):
         self.authority = cluster_spec.get("authority") or Authority.PORTAL
         self.portal_namespace = cluster_spec.get("portalNamespace") or PORTAL_NAMESPACE
         self.covers_kube_system = bool(cluster_spec.get("coversKubeSystem", False))
+        self.failure_policy = cluster_spec.get("failurePolicy") or self.FailurePolicy.FAIL
         self.kubernetes_version = cluster_spec.get("kubernetesVersion") or ""
         return self
 

@@ -30,6 +30,7 @@ from policies.services.clusters import (
     save_namespace,
     save_priority_class,
     set_authority,
+    set_failure_policy,
     set_kubernetes_version,
     set_limited_resources,
 )
@@ -152,6 +153,7 @@ __all__ = [
     "save_priority_class",
     "service_accounts",
     "set_authority",
+    "set_failure_policy",
     "set_kubernetes_version",
     "set_limited_resources",
     "store_previews",

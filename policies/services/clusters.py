@@ -52,6 +52,7 @@ CLUSTER_FIELDS = (
     "unconfirmed_limit",
     "authority",
     "covers_kube_system",
+    "failure_policy",
     "portal_namespace",
     "kubernetes_version",
 )
@@ -66,22 +67,27 @@ def save_cluster(
 
 def set_authority(*, cluster: Cluster, authority: str, user: str, reason: str = "") -> Saved:
     """Set who enforces ranges and quotas; raises ``ValidationError`` for an unknown word."""
-    with policy_write(cluster):
-        # Read again inside the lock: only the authority may change.
-        stored_cluster = Cluster.objects.get(pk=cluster.pk)
-        stored_cluster.authority = authority
-        saved = save_cluster(cluster=stored_cluster, user=user, reason=reason)
-    cluster.refresh_from_db()
-    return saved
+    return _set_field(cluster, "authority", authority, author=(user, reason))
+
+
+def set_failure_policy(
+    *, cluster: Cluster, failure_policy: str, user: str, reason: str = ""
+) -> Saved:
+    """Set what an outage of the portal does; raises ``ValidationError`` for an unknown word."""
+    return _set_field(cluster, "failure_policy", failure_policy, author=(user, reason))
 
 
 def set_kubernetes_version(*, cluster: Cluster, version: str, user: str, reason: str = "") -> Saved:
     """Set the version whose rules hold; raises ``ValidationError`` for one that is not known."""
+    return _set_field(cluster, "kubernetes_version", version, author=(user, reason))
+
+
+def _set_field(cluster: Cluster, field: str, value: str, *, author: tuple[str, str]) -> Saved:
     with policy_write(cluster):
-        # Read again inside the lock: only the version may change.
+        # Read again inside the lock: only this field may change.
         stored_cluster = Cluster.objects.get(pk=cluster.pk)
-        stored_cluster.kubernetes_version = version
-        saved = save_cluster(cluster=stored_cluster, user=user, reason=reason)
+        setattr(stored_cluster, field, value)
+        saved = _save_recorded(stored_cluster, author=author, expected_revision=None)
     cluster.refresh_from_db()
     return saved
 

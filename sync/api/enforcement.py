@@ -8,6 +8,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 
 from engine.policy import Authority
+from policies.models import Cluster
 from policies.openapi import Answered
 from sync.api.cluster_part import ClusterPartView
 from sync.enforcement.gaps import GapCode, GapRemedy
@@ -62,6 +63,10 @@ class EnforcementSurveySerializer(Answered, serializers.Serializer[Any]):
 
     cluster = serializers.CharField()
     authority = serializers.ChoiceField([each.value for each in Authority])
+    failure_policy = serializers.ChoiceField(
+        Cluster.FailurePolicy.values,
+        help_text="what the API server is to do while the portal cannot answer",
+    )
     webhook = serializers.ChoiceField(cluster_states.WEBHOOK_STATES)
     is_complete = serializers.BooleanField(help_text="whether nothing is missing")
     holdings = HoldingSerializer(many=True)

@@ -88,6 +88,7 @@ class EnforcementSurvey:
 
     cluster: str
     authority: str
+    failure_policy: str
     webhook: str
     holdings: tuple[Holding, ...]
     gaps: tuple[Gap, ...]
@@ -116,6 +117,7 @@ class EnforcementSurvey:
         return {
             "cluster": self.cluster,
             "authority": self.authority,
+            "failurePolicy": self.failure_policy,
             "webhook": self.webhook,
             "isComplete": self.is_complete,
             "holdings": [each.to_json() for each in self.holdings],
@@ -155,6 +157,7 @@ def survey(name: str) -> EnforcementSurvey:
     return EnforcementSurvey(
         cluster=cluster.name,
         authority=cluster.authority,
+        failure_policy=cluster.failure_policy,
         webhook=cluster_states.webhook_state(cluster, now),
         holdings=holdings,
         gaps=tuple(gap for gap in found if gap is not None),

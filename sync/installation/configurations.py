@@ -45,6 +45,8 @@ _RESOURCES_OF_PHASE: Final = {
 }
 _ADDRESS_PARTS: Final = 4
 """Of the path in an address: admission, cluster, credential, phase."""
+MOST_SHOWN: Final = 40
+"""Characters of a live value in a difference."""
 _REVIEW_GROUPS: Final = "['authorization.k8s.io', 'authentication.k8s.io']"
 _CLUSTER_NOISE: Final = (
     "request.resource.group == 'coordination.k8s.io' && request.resource.resource == 'leases' || "
@@ -152,7 +154,8 @@ def _webhook(
         "name": f"{phase}.gatehouse.dev",
         "admissionReviewVersions": ["v1"],
         "clientConfig": _client_config(cluster, config, phase),
-        "failurePolicy": "Ignore" if is_mutating else "Fail",
+        # The validating webhook judges the final object, whatever the mutating one did.
+        "failurePolicy": "Ignore" if is_mutating else str(cluster.failure_policy),
         "matchPolicy": "Equivalent",
         "sideEffects": "NoneOnDryRun",
         "timeoutSeconds": TIMEOUT,
@@ -215,7 +218,7 @@ def _webhook_differences(wanted: Mapping[str, Any], live: Mapping[str, Any] | No
     if live is None:
         return [f"{name} is missing"]
     webhook_changes = [
-        f"{name}: {field} is not as it must be"
+        f"{name}: {field} {_difference_in_words(value, live.get(field))}"
         for field, value in wanted.items()
         if field not in ("clientConfig", "objectSelector") and live.get(field) != value
     ]
@@ -225,6 +228,11 @@ def _webhook_differences(wanted: Mapping[str, Any], live: Mapping[str, Any] | No
     if [*their_path[:2], *their_path[3:]] != [*our_path[:2], *our_path[3:]]:
         webhook_changes.append(f"{name}: clientConfig leads elsewhere")
     return webhook_changes
+
+
+def _difference_in_words(wanted: object, live: object) -> str:
+    is_short = all(isinstance(value, str | int) for value in (wanted, live))
+    return f"is {str(live)[:MOST_SHOWN]}, not {wanted}" if is_short else "is not as it must be"
 
 
 def _address_path(webhook: Mapping[str, Any]) -> list[str]:

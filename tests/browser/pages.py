@@ -87,6 +87,7 @@ NO_PAGES: Final = {
     "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/<str:name>/restarts/": (
         "the editor's, with an answer"
     ),
+    "clusters/<str:cluster>/failure-policy/": "a form's address",
     "clusters/<str:cluster>/pause/": "a form's address",
     "clusters/<str:cluster>/runs/<uuid:uid>/progress": "a part of a run's page",
     "accounts/logout/": "a form's address",

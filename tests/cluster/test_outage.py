@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -101,13 +102,18 @@ def is_labelled(api: ApiClient, namespace: str) -> bool:
     return answer.is_allowed and answer.body["metadata"].get("labels") == {"seen": "yes"}
 
 
-def fail_open(api: ApiClient) -> None:
-    """Let requests in while the portal cannot be reached."""
-    path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/gatehouse"
-    found = api.ask("GET", path).body
-    for webhook in found["webhooks"]:
-        webhook["failurePolicy"] = "Ignore"
-    assert api.ask("PUT", path, found).is_allowed
+def fail_open(gatehouse: Portal, plane: Cluster) -> None:
+    """Set the cluster's failure policy to Ignore, and install the webhooks during the outage.
+
+    The portal refuses no configuration of webhooks; objects of the canary's namespace are refused.
+    """
+    words = ["--failure-policy", "Ignore", "--output", "json"]
+    words += ["--ca-file", str(gatehouse.authority.certificate)]
+    words += ["--key-file", str(gatehouse.folder / "demo.key")]
+    items = json.loads(gatehouse.manage("cluster_manifests", "demo", *words))
+    done = plane.kubectl("apply", "--server-side", "--filename", "-", stdin=items)
+    assert "validatingwebhookconfiguration.admissionregistration.k8s.io/gatehouse" in done.stdout
+    assert set(CALLS_THAT_FAILED.findall(done.stderr)) == {"validate.gatehouse.dev"}, done.stderr
 
 
 def watch_canary(plane: Cluster, api: ApiClient) -> None:
@@ -133,6 +139,7 @@ def set_up(gatehouse: Portal, bare: Cluster, plain: Cluster, namespaces: list[st
     return counts
 
 
+CALLS_THAT_FAILED: Final = re.compile(r'failed calling webhook "([\w.-]+)"')
 UP: Final = (True, False, False)
 REFUSED: Final = (False, False, False)
 OPEN: Final = (True, True, True)
@@ -164,8 +171,8 @@ def test_outage_in_each_set_up(
             assert verdicts(api, namespace) == REFUSED
             assert "failed calling webhook" in api.create(GOOD, namespace, dry=True).message
         # Failing open, only what somebody else enforces holds.
-        for api in (bare, plain):
-            fail_open(api)
+        for plane in (bare_cluster, plain_cluster):
+            fail_open(gatehouse, plane)
         wait_for(lambda: verdicts(bare, ALONE) == OPEN)
         assert verdicts(bare, COMPILED) == UP
         labelled = {name: is_labelled(api, name) for name, api in places.items()}

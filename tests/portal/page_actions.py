@@ -98,6 +98,7 @@ ACTIONS = (
     ("cluster-pause", "clusters/cluster.html", "do=pause", _PAUSE),
     ("cluster-pause", "clusters/_paused.html", "do=resume", _RESUME),
     ("cluster-authority", "clusters/authority.html", "", _AUTHORITY),
+    ("cluster-failure-policy", "clusters/cluster.html", "", "PATCH /api/v1/clusters/{name}/"),
     ("cluster-runs", "clusters/_run_buttons.html", "mode=preview", _RUN),
     ("cluster-runs", "clusters/_run_buttons.html", "mode=import", _RUN),
     ("cluster-runs", "clusters/_run_buttons.html", "mode=sync", _RUN),

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from policies import roles
 from portal.pages.clusters.drift.list import lines_of, listed, state_counts
+from portal.pages.clusters.failure_policy import FAILURE_POLICIES
 from portal.pages.clusters.status import (
     CONNECTION_WORDS,
     NEEDS_A_LOOK,
@@ -99,6 +100,8 @@ class ClusterDetailView(ClusterPage):
             next_steps=shown_steps(cluster),
             may_sync=self.may("sync.add_syncrun"),
             may_connect=self.may("sync.add_clusterconnection"),
+            may_change=self.may("policies.change_cluster"),
+            failure_policies=FAILURE_POLICIES.items(),
         )
 
 

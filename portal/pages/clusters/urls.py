@@ -13,6 +13,7 @@ from portal.pages.clusters.authority import AuthorityView
 from portal.pages.clusters.drift.list import ObjectListView
 from portal.pages.clusters.drift.object import ObjectView
 from portal.pages.clusters.enforcement import EnforcementView
+from portal.pages.clusters.failure_policy import FailurePolicyView
 from portal.pages.clusters.overview import ClusterDetailView, FleetView, PauseView
 from portal.pages.clusters.ownership import OwnershipView
 from portal.pages.clusters.runs import ProgressView, RunListView, RunView
@@ -38,6 +39,11 @@ urlpatterns = [
         "clusters/<str:cluster>/enforcement/",
         EnforcementView.as_view(),
         name="cluster-enforcement",
+    ),
+    path(
+        "clusters/<str:cluster>/failure-policy/",
+        FailurePolicyView.as_view(),
+        name="cluster-failure-policy",
     ),
     path("clusters/<str:cluster>/objects/", ObjectListView.as_view(), name="cluster-objects"),
     path(

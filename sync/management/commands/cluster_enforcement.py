@@ -76,7 +76,10 @@ class Command(Console):
 
     def _print(self, found: EnforcementSurvey) -> None:
         say = self.stdout.write
-        say(f"{found.cluster}: authority {found.authority}, webhooks {found.webhook}")
+        say(
+            f"{found.cluster}: authority {found.authority}, webhooks {found.webhook}, "
+            f"failure policy {found.failure_policy}"
+        )
         for line in _table(found.holdings):
             say(line)
         if not found.holdings:

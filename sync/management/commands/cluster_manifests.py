@@ -74,6 +74,13 @@ class Command(Console):
         add("--ca-file", metavar="FILE", help="the authority of the portal's certificate, PEM")
         add("--portal-namespace", default="", help="of its account there; kept, never judged")
         add(
+            "--failure-policy",
+            choices=Cluster.FailurePolicy.values,
+            default="",
+            help="while the portal is down: refuse all (Fail), or let in what nobody else refuses "
+            "(Ignore); kept (a new cluster: Fail)",
+        )
+        add(
             "--rights",
             choices=[each.value for each in Rights],
             default=Rights.WIDE.value,
@@ -168,9 +175,13 @@ def _prepared_cluster(options: dict[str, Any]) -> Cluster:
         made = Cluster(name=name, authority=Authority.NATIVE)
         services.save_cluster(cluster=made, user=_user(options))
     cluster, namespace = find_cluster(name), options["portal_namespace"]
+    # Both are stored, since the health check compares the live configurations with them.
+    if failure_policy := options["failure_policy"]:
+        services.set_failure_policy(
+            cluster=cluster, failure_policy=failure_policy, user=_user(options)
+        )
     if namespace in ("", cluster.portal_namespace):
         return cluster
-    # Stored, since the health check compares the live configurations with it.
     cluster.portal_namespace = namespace
     try:
         services.save_cluster(cluster=cluster, user=_user(options))

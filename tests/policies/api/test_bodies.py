@@ -131,6 +131,7 @@ def test_a_body_that_is_no_map_is_refused(body: Any) -> None:
         ({"name": "c", "external_id": 0}, "external_id"),
         ({"name": "c", "unconfirmed_limit": "5"}, "unconfirmed_limit"),
         ({"name": "c", "kubernetes_version": 1.37}, "kubernetes_version"),
+        ({"name": "c", "failure_policy": True}, "failure_policy"),
         ({"name": "c", "description": True}, "description"),
     ],
 )
@@ -142,6 +143,23 @@ def test_a_version_that_is_not_known_is_refused_with_the_known_ones() -> None:
     body = {"name": "c", "kubernetes_version": "1.38"}
     [error] = send("post", "clusters/", body, code=400)["errors"]["kubernetes_version"]
     assert error == {"code": "invalid_choice", "message": "must be one of: 1.35, 1.36, 1.37"}
+
+
+@pytest.mark.parametrize("word", ["fail", "Open", "", None])
+def test_a_failure_policy_that_kubernetes_does_not_know_is_refused(word: str | None) -> None:
+    errors = send("post", "clusters/", {"name": "c", "failure_policy": word}, code=400)["errors"]
+    assert list(errors) == ["failure_policy"]
+
+
+def test_a_cluster_fails_closed_unless_its_body_says_otherwise() -> None:
+    assert send("post", "clusters/", {"name": "c"}, code=201)["failure_policy"] == "Fail"
+    body = {"failure_policy": "Ignore", "reason": "the API server enforces, too"}
+    changed = send("patch", "clusters/c/", body, code=200)
+    assert (changed["failure_policy"], changed["revision"]) == ("Ignore", 2)
+    assert PolicyRevision.objects.latest("pk").reason == body["reason"]
+    assert (
+        send("patch", "clusters/c/", {"description": "d"}, code=200)["failure_policy"] == "Ignore"
+    )
 
 
 @pytest.mark.parametrize("spec", [{"hard": []}, {"hard": {"pods": []}}, {"scopes": "x"}])

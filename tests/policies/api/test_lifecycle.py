@@ -31,6 +31,7 @@ LIVES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
             "external_id": "e",
             "unconfirmed_limit": 3,
             "kubernetes_version": "1.37",
+            "failure_policy": "Ignore",
         },
         {"description": "other"},
         "name__exact=mine",

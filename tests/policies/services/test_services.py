@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.utils import timezone
 
 from policies import services, snapshot
@@ -346,6 +346,41 @@ def test_the_version_of_a_cluster_is_kept_and_on_record() -> None:
     services.set_kubernetes_version(cluster=stored, version="", user="x", reason="not ours")
     assert stored.kubernetes_version == ""
     assert PolicyRevision.objects.latest("cluster_revision").reason == "not ours"
+
+
+def test_the_failure_policy_of_a_cluster_is_kept_and_on_record() -> None:
+    document = {"metadata": {"name": "c"}, "spec": {"failurePolicy": "Ignore"}}
+    services.save_cluster(cluster=Cluster().read_manifest(document), user="x")
+    stored = Cluster.objects.get()
+    assert (stored.failure_policy, stored.to_manifest()["spec"]) == ("Ignore", document["spec"])
+    stored.description = "not saved yet"
+    services.set_failure_policy(cluster=stored, failure_policy="Fail", user="x", reason="strict")
+    assert (stored.failure_policy, stored.description, stored.to_manifest()["spec"]) == (
+        "Fail",
+        "",
+        {},
+    )
+    revision = PolicyRevision.objects.latest("cluster_revision")
+    assert (revision.reason, revision.before["spec"], revision.after["spec"]) == (
+        "strict",
+        document["spec"],
+        {},
+    )
+
+
+@pytest.mark.parametrize("word", ["fail", "Open", ""])
+def test_a_failure_policy_that_is_not_known_is_refused_at_its_field(word: str) -> None:
+    cluster = factories.cluster()
+    with pytest.raises(ValidationError) as refused:
+        services.set_failure_policy(cluster=cluster, failure_policy=word, user="x")
+    assert list(refused.value.message_dict) == ["failure_policy"]
+    assert Cluster.objects.get().failure_policy == "Fail"
+
+
+def test_the_database_knows_the_failure_policies_too() -> None:
+    factories.cluster()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Cluster.objects.update(failure_policy="Open")
 
 
 @pytest.mark.parametrize("version", ["1.38", "1.36.3", "v1.36", "latest"])

@@ -15,6 +15,7 @@ from cryptography.x509.oid import NameOID
 from django.utils import timezone
 
 from engine.chain import CANARY_ANNOTATION, canary_message
+from policies import services
 from policies.models import Cluster, PolicyRevision
 from sync.errors import (
     BusyError,
@@ -203,8 +204,19 @@ def test_changed_configuration_is_noticed_and_named(there: PretendedCluster) -> 
     [found] = there.objects["ValidatingWebhookConfiguration"].values()
     found["webhooks"][0]["failurePolicy"] = "Ignore"
     word = look(there).configuration["ValidatingWebhookConfiguration/gatehouse"]
-    assert "failurePolicy" in word
+    assert word == "changed: validate.gatehouse.dev: failurePolicy is Ignore, not Fail"
     assert alarms() == [("webhook-configuration", "warning")]
+
+
+def test_failure_policy_is_compared_with_the_clusters(there: PretendedCluster) -> None:
+    cluster = Cluster.objects.get()
+    services.set_failure_policy(cluster=cluster, failure_policy="Ignore", user="ada")
+    word = look(there).configuration["ValidatingWebhookConfiguration/gatehouse"]
+    assert word == "changed: validate.gatehouse.dev: failurePolicy is Fail, not Ignore"
+    [found] = there.objects["ValidatingWebhookConfiguration"].values()
+    found["webhooks"][0]["failurePolicy"] = "Ignore"
+    assert look(there).configuration["ValidatingWebhookConfiguration/gatehouse"] == "ok"
+    assert alarms() == []
 
 
 def test_canary_is_a_pod_that_nothing_else_refuses(there: PretendedCluster) -> None:

@@ -52,6 +52,23 @@ def test_validating_fails_closed() -> None:
     assert built()[1]["webhooks"][0]["failurePolicy"] == "Fail"
 
 
+@pytest.mark.parametrize("choice", Cluster.FailurePolicy.values)
+def test_failure_policy_of_the_cluster_is_that_of_the_validating_webhook_alone(choice: str) -> None:
+    cluster = Cluster(name="prod", covers_kube_system=True, failure_policy=choice)
+    found = {
+        webhook["name"]: webhook["failurePolicy"]
+        for configuration in webhooks(cluster)
+        for webhook in configuration["webhooks"]
+    }
+    assert found == {
+        "mutate.gatehouse.dev": "Ignore",
+        "mutate-kube-system.gatehouse.dev": "Ignore",
+        "validate.gatehouse.dev": choice,
+        "validate-kube-system.gatehouse.dev": "Ignore",
+        "hint.gatehouse.dev": "Ignore",
+    }
+
+
 @pytest.mark.parametrize("index", [0, 1], ids=["mutating", "validating"])
 def test_webhooks_are_quick_and_clean(index: int) -> None:
     for webhook in built(covers=True)[index]["webhooks"]:
@@ -203,6 +220,21 @@ def test_change_is_noticed(change: dict[str, Any]) -> None:
     assert differences(Cluster(name="prod"), live)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "live", "found"),
+    [
+        ("Ignore", "Ignore", []),
+        ("Ignore", "Fail", ["validate.gatehouse.dev: failurePolicy is Fail, not Ignore"]),
+        ("Fail", "Ignore", ["validate.gatehouse.dev: failurePolicy is Ignore, not Fail"]),
+    ],
+)
+def test_another_failure_policy_than_the_clusters_is_named(
+    wanted: str, live: str, found: list[str]
+) -> None:
+    installed = webhooks(Cluster(name="prod", failure_policy=live))[1]
+    assert differences(Cluster(name="prod", failure_policy=wanted), installed) == found
+
+
 def test_hints_that_are_missing_or_may_block_are_noticed() -> None:
     older = deepcopy(built()[1])
     del older["webhooks"][1]
@@ -210,7 +242,7 @@ def test_hints_that_are_missing_or_may_block_are_noticed() -> None:
     closed = deepcopy(built()[1])
     closed["webhooks"][1] |= {"failurePolicy": "Fail"}
     assert differences(Cluster(name="prod"), closed) == [
-        "hint.gatehouse.dev: failurePolicy is not as it must be"
+        "hint.gatehouse.dev: failurePolicy is Fail, not Ignore"
     ]
 
 
@@ -289,6 +321,20 @@ def test_portals_namespace_is_kept_and_put_on_record() -> None:
     assert places == {"elsewhere"}
     assert all(differences(known, live) == [] for live in again[-2:])
     assert PolicyRevision.objects.filter(kind="Cluster").count() == 2
+
+
+@pytest.mark.django_db
+def test_failure_policy_is_kept_and_put_on_record() -> None:
+    printed("--create", "--failure-policy", "Ignore")
+    known = Cluster.objects.get()
+    assert (known.failure_policy, known.authority) == ("Ignore", Authority.NATIVE)
+    again = list(yaml.safe_load_all(printed()))
+    assert again[-1]["webhooks"][0]["failurePolicy"] == "Ignore"
+    assert all(differences(known, live) == [] for live in again[-2:])
+    printed("--failure-policy", "Fail", "--portal-namespace", "elsewhere")
+    known.refresh_from_db()
+    assert (known.failure_policy, known.portal_namespace) == ("Fail", "elsewhere")
+    assert PolicyRevision.objects.filter(kind="Cluster").count() == 4
 
 
 ACCOUNTS = ("ServiceAccount", "Secret")

@@ -19,6 +19,11 @@ OBJECT = "/clusters/prod/objects/ResourceQuota/team/rq/"
 FORMS = [
     ("/clusters/-/connect/", {"name": "prod", "text": "{"}, "add_clusterconnection"),
     ("/clusters/prod/authority/", {"authority": "native", "reason": "why"}, "change_cluster"),
+    (
+        "/clusters/prod/failure-policy/",
+        {"failure_policy": "Ignore", "reason": "why"},
+        "change_cluster",
+    ),
     (OBJECT, {"take": "theirs"}, "change_syncedobject"),
     (OBJECT, {"take": "choices", "choice-0": "ours"}, "change_syncedobject"),
     (OBJECT, {"take": "undo", "number": "1"}, "change_syncedobject"),
@@ -116,7 +121,9 @@ def test_pages_without_a_form_take_none(admin_client: Client, address: str) -> N
     assert everything() == before
 
 
-PAGES = sorted({address for address, *_ in FORMS if "pause" not in address} | set(READ_ONLY))
+TARGETS = ("/clusters/prod/failure-policy/", "/clusters/prod/pause/")
+"""Addresses that only take forms."""
+PAGES = sorted({address for address, *_ in FORMS if address not in TARGETS} | set(READ_ONLY))
 
 
 @pytest.mark.parametrize("address", PAGES)

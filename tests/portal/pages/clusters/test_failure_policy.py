@@ -1,0 +1,91 @@
+"""What an outage of the portal does is said on a cluster's page, and chosen there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from policies.models import Cluster, PolicyRevision
+from portal.pages.clusters.failure_policy import FAILURE_POLICIES
+from tests import factories, people
+
+if TYPE_CHECKING:
+    from django.http import HttpResponse
+    from django.test import Client
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "/clusters/prod/failure-policy/"
+PAGE = "/clusters/prod/"
+WHY = "the API server enforces, too"
+
+
+def send(client: Client, **sent: str) -> HttpResponse:
+    response: HttpResponse = client.post(ADDRESS, sent)  # type: ignore[assignment]
+    return response
+
+
+def messages_of(client: Client) -> list[str]:
+    return [str(message) for message in client.get(PAGE).context["messages"]]
+
+
+def section(client: Client) -> str:
+    whole = client.get(PAGE).content.decode()
+    return whole.split('id="failure-policy"')[1].split("</section")[0]
+
+
+def test_choice_is_saved_with_its_reason_and_takes_effect_by_a_command(
+    admin_client: Client,
+) -> None:
+    factories.cluster()
+    response = send(admin_client, failure_policy="Ignore", reason=WHY)
+    assert (response.status_code, response["Location"]) == (302, PAGE)
+    assert Cluster.objects.get().failure_policy == "Ignore"
+    revision = PolicyRevision.objects.latest("pk")
+    assert (revision.user, revision.reason) == ("admin", WHY)
+    assert revision.after["spec"] == {"failurePolicy": "Ignore"}
+    [said] = messages_of(admin_client)
+    assert "manage.py cluster_manifests prod" in said
+
+
+def test_change_without_a_reason_is_none(admin_client: Client) -> None:
+    factories.cluster()
+    assert send(admin_client, failure_policy="Ignore", reason=" ").status_code == 302
+    assert Cluster.objects.get().failure_policy == "Fail"
+    assert "reason" in messages_of(admin_client)[0]
+
+
+def test_choice_that_is_in_force_changes_nothing(admin_client: Client) -> None:
+    factories.cluster()
+    before = PolicyRevision.objects.count()
+    assert send(admin_client, failure_policy="Fail").status_code == 302
+    assert (PolicyRevision.objects.count(), messages_of(admin_client)) == (before, [])
+
+
+@pytest.mark.parametrize("word", ["fail", "", "Open"])
+def test_other_words_are_no_choice(admin_client: Client, word: str) -> None:
+    factories.cluster()
+    assert send(admin_client, failure_policy=word, reason=WHY).status_code == 400
+    assert Cluster.objects.get().failure_policy == "Fail"
+
+
+def test_there_is_nothing_to_look_at(admin_client: Client) -> None:
+    factories.cluster()
+    assert admin_client.get(ADDRESS).status_code == 405
+
+
+def test_page_says_what_an_outage_does(client: Client) -> None:
+    cluster = factories.cluster()
+    client.force_login(people.person("ada"))
+    for choice, words in FAILURE_POLICIES.items():
+        Cluster.objects.filter(pk=cluster.pk).update(failure_policy=choice)
+        others = set(FAILURE_POLICIES.values()) - {words}
+        assert words in section(client)
+        assert not any(other in section(client) for other in others)
+
+
+def test_form_offers_both_with_their_meaning(admin_client: Client) -> None:
+    factories.cluster()
+    found = section(admin_client)
+    assert all(words in found for words in FAILURE_POLICIES.values())
+    assert 'value="Fail" required checked' in found
