@@ -135,9 +135,7 @@ def test_thread_waits_as_the_loop_does(cluster: Cluster, headers: dict[str, str]
 def test_refusal_for_want_of_room_is_decided_again(
     cluster: Cluster, headers: dict[str, str]
 ) -> None:
-    services.apply_manifest(
-        cluster=cluster, manifest=quota(), user="root", create_namespace=True
-    )
+    services.apply_manifest(cluster=cluster, manifest=quota(), user="root", create_namespace=True)
     snapshot.refresh()
 
     async def play(ask: Callable[[Any, str], Awaitable[Any]]) -> Any:
