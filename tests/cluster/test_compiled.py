@@ -55,7 +55,7 @@ def test_compiled_policies_refuse_what_the_engine_refuses(
     # Few answers may be those of the API's own validation, or nothing would be compared.
     assert sum(tally.apart.values()) < tally.cases / 5
     refused = sum(n for verdict, n in tally.verdicts.items() if verdict.endswith("refused"))
-    assert tally.cases * 0.2 < refused < tally.cases * 0.8
+    assert tally.cases * 0.1 < refused < tally.cases * 0.8
 
 
 @pytest.mark.cluster
