@@ -242,9 +242,8 @@ class _PendingReview(writer.PendingDecision):
 
         A client may learn of a deletion before the follower does, and create the next object.
         """
-        if decision.allowed or self.cluster is None or self.call.phase is not Phase.VALIDATE:
-            return False
-        if time.monotonic() + PATIENCE > self.deadline:
+        is_late = time.monotonic() + PATIENCE > self.deadline
+        if decision.allowed or self.cluster is None or is_late:
             return False
         lacks_room = all(each.reason is Reason.EXCEEDED_QUOTA for each in decision.violations)
         return lacks_room and snapshot.was_followed(self.cluster.id)

@@ -11,6 +11,7 @@ out what is on record, and tries the rest again.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import DatabaseError, InterfaceError, connection
@@ -122,7 +123,7 @@ def try_once(batch: list[PendingDecision], *, waits: bool) -> BatchOutcome | Fai
     except (_StaleError, _PoisonedError, DatabaseError, InterfaceError) as error:
         return FailedBatch(wanted, attempt, error)
     passed = _answer(attempt, wanted)
-    is_crowded = bool(passed) and not attempt.decided
+    is_crowded = bool(passed) and not (attempt.decided or attempt.postponed)
     return BatchOutcome(is_reachable=True, passed=passed, is_crowded=is_crowded)
 
 
@@ -244,7 +245,8 @@ def _answer(attempt: _Attempt, batch: list[PendingDecision]) -> list[PendingDeci
         pending.fail(postponed)
     for pending in attempt.passed:
         pending.passes += 1
-    handled = {id(pending) for pending, _ in attempt.decided} | set(map(id, attempt.passed))
+    settled = chain(attempt.decided, attempt.postponed)
+    handled = {id(pending) for pending, _ in settled} | set(map(id, attempt.passed))
     for pending in batch:
         if id(pending) not in handled:
             pending.fail(OverBudgetError())

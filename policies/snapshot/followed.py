@@ -23,6 +23,9 @@ _SQL: Final = f"""
     SELECT cluster_id FROM {ClusterFollower._meta.db_table}
     WHERE cluster_id = %s AND heartbeat > {{young}}"""  # noqa: S608, SLF001 - our own names
 
+_last_looks: Final[dict[int, tuple[float, bool]]] = {}
+"""By cluster: when ``was_followed`` looked, and what it found."""
+
 
 def is_followed(cluster_id: int) -> bool:
     """Whether what happens in a cluster is known here within a moment.
@@ -44,6 +47,3 @@ def was_followed(cluster_id: int) -> bool:
 def forget_looks() -> None:
     """Forget what ``was_followed`` found, for tests that empty the database."""
     _last_looks.clear()
-
-
-_last_looks: Final[dict[int, tuple[float, bool]]] = {}

@@ -49,7 +49,7 @@ def test_compiled_policies_refuse_what_the_engine_refuses(
     seed = int(os.environ.get("COMPILED_SEED") or secrets.randbelow(10**6))
     tally = run(api, seed, int(CASES * share))
     with capsys.disabled():
-        print(f"\n{tally.cases} cases, COMPILED_SEED={seed}", *shown(tally), sep="\n  ")  # noqa: T201
+        print(f"\n{tally.cases} cases, COMPILED_SEED={seed}", *shown(tally), sep="\n  ")  # noqa: T201 - the figures
     assert tally.differences == []
     assert set(tally.messages) <= {"equal", "without a figure"}
     # Few answers may be those of the API's own validation, or nothing would be compared.
@@ -65,7 +65,7 @@ def test_compiled_policies_set_what_the_engine_sets(
     seed = int(os.environ.get("COMPILED_SEED") or secrets.randbelow(10**6))
     tally = run_updates(api, seed, int(CASES * 0.3))
     with capsys.disabled():
-        print(f"\n{tally.cases} cases, COMPILED_SEED={seed}", *shown(tally), sep="\n  ")  # noqa: T201
+        print(f"\n{tally.cases} cases, COMPILED_SEED={seed}", *shown(tally), sep="\n  ")  # noqa: T201 - the figures
     assert tally.differences == []
     changed = sum(n for outcome, n in tally.verdicts.items() if outcome.endswith(": set"))
     assert tally.cases * 0.2 < changed < tally.cases * 0.8

@@ -75,6 +75,16 @@ def test_without_a_live_follower_nobody_waits(ask: Callable[..., Any], pauses: l
 
 
 @pytest.mark.usefixtures("full")
+def test_caller_with_little_time_is_answered_at_once(
+    ask: Callable[..., Any], pauses: list[float]
+) -> None:
+    assert (
+        ask(review(new_pod("second")), query="?timeout=2s").json()["response"]["allowed"] is False
+    )
+    assert pauses == []
+
+
+@pytest.mark.usefixtures("full")
 def test_what_no_room_would_cure_is_refused_at_once(
     ask: Callable[..., Any], apply: Callable[..., None], pauses: list[float]
 ) -> None:

@@ -90,6 +90,10 @@ def fail() -> None:
     raise ZeroDivisionError
 
 
+def postpone() -> None:
+    raise writer.PostponedError
+
+
 def test_what_waits_together_is_one_transaction() -> None:
     items = [Waiting() for _ in range(10)]
     assert gathered(*items) == [item.id for item in items]
@@ -124,6 +128,20 @@ def test_an_item_that_cannot_be_decided_fails_alone() -> None:
     assert gathered(good, bad, other) == [good.id, ZeroDivisionError, other.id]
     assert {good.id, other.id} < recorded()
     assert bad.id not in recorded()
+
+
+def test_an_item_that_is_postponed_costs_the_others_no_second_transaction() -> None:
+    good, early, other = Waiting(), Waiting(postpone), Waiting()
+    assert gathered(good, early, other) == [good.id, writer.PostponedError, other.id]
+    assert early.id not in recorded()
+    assert [len(item.books) for item in (good, early, other)] == [1, 1, 1]
+
+
+def test_an_item_that_is_postponed_may_be_alone() -> None:
+    early = Waiting(postpone)
+    writer.submit(early)
+    assert outcome_of(early) is writer.PostponedError
+    assert early.id not in recorded()
 
 
 def test_an_item_that_cannot_be_stored_fails_alone() -> None:
