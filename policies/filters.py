@@ -12,7 +12,6 @@ from django.db import models
 
 from engine.policy import Enforcement
 from policies.lists.selection import (
-    LARGEST,
     CharInFilter,
     ChoiceInFilter,
     ContainsFilter,
@@ -56,10 +55,7 @@ class _ListOptions:
             "filter_class": IsoUtcFilter,
             "extra": lambda _field: {"validators": MOMENTS},
         },
-        models.PositiveBigIntegerField: {
-            "filter_class": WholeNumberFilter,
-            "extra": lambda _field: {"min_value": 0, "max_value": LARGEST},
-        },
+        models.PositiveBigIntegerField: {"filter_class": WholeNumberFilter},
     }
 
 

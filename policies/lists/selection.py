@@ -82,9 +82,12 @@ class WholeNumberField(forms.IntegerField):
 
 @extend_schema_field({"type": "integer", "minimum": 0, "maximum": LARGEST})
 class WholeNumberFilter(django_filters.NumberFilter):
-    """A whole number; a NumberFilter takes 1.5, too, and drops the fraction."""
+    """A whole number that a column can hold; a NumberFilter takes 1.5, too, drops the fraction."""
 
     field_class = WholeNumberField
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(min_value=0, max_value=LARGEST, **settings)
 
 
 class UtcFilter(django_filters.DateTimeFilter):

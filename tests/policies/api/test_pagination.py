@@ -130,3 +130,23 @@ def test_an_unknown_method_is_refused_before_its_parameters(reader: APIClient) -
     for method in ("TRACE", "OPTIONS"):
         answer = reader.generic(method, "/api/v1/clusters/?nonsense=1")
         assert (answer.status_code, "GET" in answer["Allow"]) == (405, True)
+
+
+def of_whole_numbers() -> list[tuple[str, str, int]]:
+    """Every parameter of a list that is a bounded number: path, name, maximum."""
+    return [
+        (path, each["name"], each["schema"]["maximum"])
+        for path, operations in api_document.document()["paths"].items()
+        for each in operations.get("get", {}).get("parameters", ())
+        if each["in"] == "query" and "maximum" in each["schema"] and "{" not in path
+    ]
+
+
+def test_every_whole_number_keeps_its_described_bounds(reader: APIClient) -> None:
+    bounded = of_whole_numbers()
+    assert {name for _, name, _ in bounded} >= {"limit", "offset", "revision__gte", "exceptions"}
+    for path, name, largest in bounded:
+        for beyond in (-1, largest + 1):
+            answer = reader.get(path, {name: beyond})
+            assert answer.status_code == 400, (path, name, beyond)
+            assert [*answer.json()["errors"]] == [name]
