@@ -67,7 +67,7 @@ class FollowedCluster:
         self._quotas: dict[tuple[str, str], Item] = {}
         self._left: set[ObjectKey] = set()
         self._margin, self._margin_read = ledger_changes.LONGEST_MARGIN, -MARGIN_AGE
-        self._has_lists = False
+        self.has_lists = False
         self._was_open = False
         self._counted: CountedWatches
         self._statuses = StatusWriter(cluster, lease, jobs, self._quotas)
@@ -75,7 +75,7 @@ class FollowedCluster:
     @property
     def problem(self) -> str:
         """Why some watch of a policy kind is not open, or not stored; empty if all are."""
-        if not self._has_lists:
+        if not self.has_lists:
             return "the first lists are not stored yet"
         for kind, watch in self._watches.items():
             if not watch.is_current and kind not in self._absent:
@@ -169,7 +169,7 @@ class FollowedCluster:
         while True:
             await self._policies.wait()
             # The first comparison needs all kinds: policies live in namespaces.
-            if not self._has_lists and not set(ALL_KINDS) <= self._policies.pending.lists.keys():
+            if not self.has_lists and not set(ALL_KINDS) <= self._policies.pending.lists.keys():
                 continue
             batch = self._policies.take()
             if batch.is_empty:
@@ -187,7 +187,7 @@ class FollowedCluster:
             policy_changes.store, self.cluster, self.lease, batch, frozenset(self._left)
         )
         self._left = set(stored.left)
-        self._has_lists |= bool(batch.lists)
+        self.has_lists |= bool(batch.lists)
         self._statuses.note({key.namespace for key in batch.changes}, whole=bool(batch.lists))
         if stored.wanted is not None:
             self._counted.adjust(stored.wanted)
@@ -214,7 +214,7 @@ class FollowedCluster:
         while True:
             await self._ledger.wait()
             # Nothing can be counted before the quotas are known.
-            while self._has_lists and (batch := self._ledger.take()) is not None:
+            while self.has_lists and (batch := self._ledger.take()) is not None:
                 try:
                     await self._take_in(batch)
                 except DatabaseError as error:
@@ -247,7 +247,7 @@ class FollowedCluster:
         while True:
             await self._edited.wait()
             self._edited.clear()
-            if not self._has_lists:
+            if not self.has_lists:
                 continue
             try:
                 async with self._turn:
@@ -262,7 +262,7 @@ class FollowedCluster:
         """Each second: what time alone changes."""
         while True:
             await asyncio.sleep(UPKEEP)
-            if not self._has_lists:
+            if not self.has_lists:
                 continue
             try:
                 if (is_open := not self.problem) and not self._was_open:
@@ -277,7 +277,7 @@ class FollowedCluster:
         while True:
             await self._overdue.wait()
             self._overdue.clear()
-            if not self._has_lists:
+            if not self.has_lists:
                 continue
             try:
                 await self._end_overdue(client)

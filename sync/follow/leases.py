@@ -73,8 +73,8 @@ class FollowLease:
             raise LostLeaseError(f"the lease of epoch {self.epoch} ran out")
 
 
-def claim(holder: str) -> list[FollowLease]:
-    """Take all clusters that nobody follows; returns their leases."""
+def claim(holder: str, most: int) -> list[FollowLease]:
+    """Take so many clusters that nobody follows; returns their leases."""
     unclaimed = to_follow().filter(cluster__follower=None).values_list("cluster_id", flat=True)
     new_rows = [ClusterFollower(cluster_id=cluster_id) for cluster_id in unclaimed]
     new_states = [SyncState(cluster_id=row.cluster_id) for row in new_rows]
@@ -83,10 +83,10 @@ def claim(holder: str) -> list[FollowLease]:
     now = read_clock()
     is_free = Q(lease_until=None) | Q(lease_until__lte=now)
     free_rows = ClusterFollower.objects.filter(is_free, cluster__in=to_follow().values("cluster"))
-    if not free_rows.exists():
+    if most < 1 or not free_rows.exists():
         return []
     with transaction.atomic():
-        claimed = list(_lockable(free_rows))
+        claimed = list(_lockable(free_rows)[:most])
         for row in claimed:
             row.epoch += 1
             row.holder, row.lease_until, row.heartbeat = holder, now + LASTS, None

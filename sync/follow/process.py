@@ -11,6 +11,7 @@ import contextlib
 import logging
 import os
 import socket
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -34,6 +35,12 @@ if TYPE_CHECKING:
 
 TICK: Final = 2.0
 """Seconds between two renewals of all leases."""
+BEGINNING: Final = 12
+"""Clusters that begin at once: a first comparison has much to read and to store."""
+BEGIN_TICK: Final = 0.5
+"""Seconds between two renewals while clusters begin, and others may wait for their turn."""
+BEGIN_TURN: Final = 10.0
+"""Seconds after which a cluster that has not shown its first lists keeps no other one waiting."""
 POLL: Final = 0.5
 """Seconds between two looks at the clusters' revisions, where the database cannot notify."""
 OVERDUE: Final = 1.0
@@ -52,7 +59,11 @@ class _Followed:
     cluster: FollowedCluster
     task: asyncio.Task[None]
     generation: int
-    ended: float | None = None
+    begun: float
+
+    def is_beginning(self) -> bool:
+        """Whether its first lists are under way."""
+        return not self.cluster.has_lists and time.monotonic() - self.begun < BEGIN_TURN
 
 
 class FollowerProcess:
@@ -61,7 +72,7 @@ class FollowerProcess:
     def __init__(self) -> None:
         self._holder = f"{socket.gethostname()[:80]} {os.getpid()}"
         self._jobs = Jobs()
-        # Leases must be renewed however busy the other threads are.
+        # Leases must be renewed however busy the other threads are: this one never waits for them.
         self._lease_jobs = Jobs(threads=1)
         self._followed: dict[FollowLease, _Followed] = {}
         self._stopping = asyncio.Event()
@@ -86,7 +97,7 @@ class FollowerProcess:
                 except DatabaseError as error:
                     log.warning("the leases of clusters cannot be renewed: %s", error)
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(TICK):
+                    async with asyncio.timeout(BEGIN_TICK if self._beginning() else TICK):
                         await self._stopping.wait()
         finally:
             for task in tasks:
@@ -106,19 +117,23 @@ class FollowerProcess:
         await self._lease_jobs.run(leases.release, list((ended | changed) - lost))
         for lease in lost | ended | changed:
             self._followed.pop(lease, None)
-        for lease in await self._lease_jobs.run(leases.claim, self._holder):
+        most = BEGINNING - self._beginning()
+        for lease in await self._lease_jobs.run(leases.claim, self._holder, most):
             await self._begin(lease)
         # Writes that others refused after us never arrive.
-        await self._jobs.run(announcements.forget_old)
+        await self._lease_jobs.run(announcements.forget_old)
+
+    def _beginning(self) -> int:
+        return sum(each.is_beginning() for each in self._followed.values())
 
     def _generations(self) -> dict[FollowLease, int]:
         return {lease: each.generation for lease, each in self._followed.items()}
 
     async def _begin(self, lease: FollowLease) -> None:
-        cluster, generation = await self._jobs.run(_read_cluster, lease.cluster_id)
+        cluster, generation = await self._lease_jobs.run(_read_cluster, lease.cluster_id)
         followed = FollowedCluster(cluster, lease, self._jobs)
         task = asyncio.create_task(self._follow(followed))
-        self._followed[lease] = _Followed(followed, task, generation)
+        self._followed[lease] = _Followed(followed, task, generation, time.monotonic())
         log.info("following %s", cluster)
 
     async def _follow(self, followed: FollowedCluster) -> None:

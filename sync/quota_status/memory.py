@@ -22,7 +22,7 @@ CHANGED_PAUSE: Final = 1.0
 SAME_PAUSE: Final = 5.0
 """Seconds until amounts are written again that somebody else overwrote."""
 REFUSED_PAUSE: Final = 60.0
-"""Seconds until a write is tried again for which we lack the permission."""
+"""Seconds until a write is tried again that cannot succeed now: no permission, or no such quota."""
 
 
 class StatusOutcome(StrEnum):
@@ -35,7 +35,7 @@ class StatusOutcome(StrEnum):
     INVALID = "invalid"
 
 
-_REFUSALS: Final = frozenset({StatusOutcome.FORBIDDEN, StatusOutcome.INVALID})
+_REFUSALS: Final = frozenset({StatusOutcome.FORBIDDEN, StatusOutcome.INVALID, StatusOutcome.GONE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

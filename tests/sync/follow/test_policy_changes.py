@@ -37,7 +37,7 @@ def known(*, owned: bool = False) -> Memory:
 def lease() -> FollowLease:
     """The lease of the one cluster, taken anew."""
     ClusterFollower.objects.update(lease_until=None)
-    [claimed] = leases.claim("test")
+    [claimed] = leases.claim("test", 9)
     return claimed
 
 
@@ -258,7 +258,7 @@ def test_paused_cluster_is_given_up() -> None:
     ClusterConnection.objects.update(is_paused=True)
     assert leases.renew({held: ""}) == {held}
     leases.release([held])
-    assert leases.claim("other") == []
+    assert leases.claim("other", 9) == []
 
 
 def test_nothing_older_is_kept_for_a_new_object() -> None:
@@ -267,3 +267,13 @@ def test_nothing_older_is_kept_for_a_new_object() -> None:
     key = ObjectKey("ResourceQuota", "team", "new")
     take_in(memory, key)
     assert SyncedObject.objects.get(name="new").object_uid == memory.objects[key]["metadata"]["uid"]
+
+
+def test_no_more_clusters_are_claimed_than_can_begin() -> None:
+    for name in ("a", "b", "c"):
+        connected(name)
+    first = leases.claim("one", 2)
+    assert leases.claim("one", 0) == []
+    others = leases.claim("other", 9)
+    assert (len(first), len(others)) == (2, 1)
+    assert {each.cluster_id for each in first}.isdisjoint(each.cluster_id for each in others)

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,12 @@ from policies import services
 from policies.models import Charge, ClusterFollower, OncomingWrite, QuotaUsage
 from policies.snapshot import announcements
 from sync.connect import connections
-from sync.follow import leases
+from sync.follow import leases, process
 from sync.follow.process import FollowerProcess
 from sync.models import SyncRun, SyncState
 from tests import factories
 from tests.builders import pod
+from tests.processes import free_port
 from tests.sync.fake_api import FakeAPI, fake_api
 from tests.sync.pass_setup import connected, edit, own, quota, row, stored
 
@@ -155,7 +157,7 @@ def test_lease_goes_at_the_end_and_another_takes_over(api: FakeAPI) -> None:
         until(is_followed)
         held = ClusterFollower.objects.get()
         assert held.lease_until is not None
-        assert leases.claim("other") == []
+        assert leases.claim("other", 9) == []
     assert ClusterFollower.objects.get().lease_until is None
     api.store.put(quota({"pods": "8"}))
     with following():
@@ -198,8 +200,8 @@ def test_reservation_of_an_object_that_never_came_is_given_back(api: FakeAPI) ->
 
 def test_cluster_that_is_not_connected_is_not_followed() -> None:
     factories.cluster()
-    with following() as process:
-        assert process
+    with following() as made:
+        assert made
     assert not ClusterFollower.objects.exists()
 
 
@@ -229,3 +231,25 @@ def test_review_waits_only_until_the_write_is_stored(api: FakeAPI) -> None:
         api.store.put(quota({"pods": "3"}, name="new"))
         until(lambda: not OncomingWrite.objects.exists())
         assert stored("new") == {"hard": {"pods": "3"}}
+
+
+def test_clusters_that_do_not_answer_keep_no_others_waiting(
+    api: FakeAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unreachable = replace(api.credentials, server=f"https://127.0.0.1:{free_port()}")
+    connected().delete()
+    for number in range(2):
+        connected(f"away-{number}")
+    present = connected("present")
+    monkeypatch.setattr(
+        connections,
+        "credentials_of",
+        lambda made: api.credentials if made.cluster_id == present.pk else unreachable,
+    )
+    monkeypatch.setattr(process, "BEGINNING", 2)
+    monkeypatch.setattr(process, "BEGIN_TURN", 0.5)
+    with following():
+        until(is_followed)
+        held = dict(ClusterFollower.objects.values_list("cluster__name", "heartbeat"))
+    assert {name for name, heartbeat in held.items() if heartbeat} == {"present"}
+    assert held.keys() == {"away-0", "away-1", "present"}

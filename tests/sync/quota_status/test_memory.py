@@ -34,7 +34,7 @@ def test_the_first_write_waits_for_nothing() -> None:
         pytest.param(WRITTEN, 1, "u1", 5.0, id="others overwrote our amounts"),
         pytest.param(WRITTEN, 1, "u2", 0.0, id="a new object of the name"),
         pytest.param(CONFLICT, 1, "u1", 1.0, id="others wrote it first"),
-        pytest.param(GONE, 1, "u1", 1.0, id="it was gone"),
+        pytest.param(GONE, 1, "u1", 60.0, id="it was gone"),
         pytest.param(FORBIDDEN, 2, "u1", 60.0, id="the right is missing"),
         pytest.param(INVALID, 2, "u1", 60.0, id="the server does not take it"),
     ],
