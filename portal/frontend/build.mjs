@@ -14,9 +14,9 @@ const ICON_OF_TEMPLATE = /_icon\.html" with name="([a-z0-9-]+)"/g;
 const FRAME = /<path stroke="none"[^>]*>/; // invisible, for programs that draw
 const DRAWING = /<svg[^>]*>([\s\S]*)<\/svg>/;
 
-// A sprite of the icons that templates name, so that no unused icon is loaded.
+// A sprite of the icons that templates and icons.json name, so that no unused icon is loaded.
 async function sprite() {
-  const names = new Set();
+  const names = new Set(JSON.parse(await readFile(join(HERE, "icons.json"), "utf8")));
   for (const name of await readdir(join(ROOT, "templates"), { recursive: true })) {
     if (name.endsWith(".html")) {
       const text = await readFile(join(ROOT, "templates", name), "utf8");

@@ -1,4 +1,4 @@
-"""Template tags: ``when`` in words with its exact time, counted, alert_strip, query_of."""
+"""Template tags: shell, at, when, counted, alert_strip, query_of, words and icons of states."""
 
 from __future__ import annotations
 
@@ -7,48 +7,92 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from django import template
-from django.utils import timezone
-from django.utils.html import format_html
 
 from policies import roles
 from policies.plurals import counted
 from portal.pages.clusters.status import alerts_for
+from portal.pages.shell.navigation import shell_of
+from portal.pages.shell.times import time_element, zone_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from portal.pages.shell.navigation import Shell
 
 
 register = template.Library()
 register.filter("counted", counted)
 register.filter("sees_all", roles.sees_all)
 ALERTS_SHOWN: Final = 5
-_TIME_UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"))
+NO_TIME: Final = "–"  # noqa: RUF001 - a dash
+STATE_ICONS: Final = {
+    "denied": "ban",
+    "would-deny": "eye",
+    "warned": "alert-triangle",
+    "mutated": "pencil",
+    "allowed": "circle-check",
+    "enforce": "ban",
+    "warn": "alert-triangle",
+    "audit": "eye",
+    "in-sync": "check",
+    "writing": "clock",
+    "drifted": "arrows-exchange",
+    "conflict": "alert-triangle",
+    "portal-only": "minus",
+    "paused": "player-pause",
+    "success": "circle-check",
+    "info": "info-circle",
+    "warning": "alert-triangle",
+    "error": "ban",
+}
+"""The icon beside the word of a state; ``portal/frontend/icons.json`` has them, too."""
+KIND_LETTERS: Final = {
+    "LimitRange": "LR",
+    "MetadataPolicy": "MP",
+    "PriorityClass": "PC",
+    "ResourceQuota": "RQ",
+    "ResourceQuotaConfiguration": "LC",
+}
 
 
-@register.simple_tag
-def when(moment: Any, never: str = "–") -> str:  # noqa: RUF001 - a dash
+@register.simple_tag(takes_context=True)
+def shell(context: Any) -> Shell:
+    """The frame of the page: navigation, breadcrumbs, clusters to choose from."""
+    return shell_of(context["request"])
+
+
+@register.simple_tag(takes_context=True)
+def when(context: Any, moment: Any, never: str = NO_TIME) -> str:
     """A moment from now in words, with the exact one behind it; ``never`` where there is none."""
+    return at(context, moment, "words", never)
+
+
+@register.simple_tag(takes_context=True)
+def at(context: Any, moment: Any, form: str = "short", never: str = NO_TIME) -> str:
+    """A moment in the reader's zone, in one of the forms of ``shell.times``."""
     # A template gives an empty string for a relation that is not there.
     if not isinstance(moment, dt.datetime):
         return never
-    exact_time = moment.astimezone(dt.UTC)
-    return format_html(
-        '<time datetime="{}" title="{} UTC">{}</time>',
-        exact_time.isoformat(timespec="seconds"),
-        f"{exact_time:%d %b %Y %H:%M:%S}",
-        in_words(moment),
-    )
+    # A template that is rendered for no request, such as a test's, shows UTC.
+    return time_element(moment, form, zone_of(getattr(context, "request", None)))
 
 
-def in_words(moment: dt.datetime) -> str:
-    """A moment from now: "just now", "5 min ago", "in 2 h"."""
-    seconds_ago = (timezone.now() - moment).total_seconds()
-    for unit_seconds, unit in _TIME_UNITS:
-        if abs(seconds_ago) >= unit_seconds:
-            # A number and its unit stay on one line.
-            amount_words = f"{int(abs(seconds_ago) // unit_seconds)}\N{NO-BREAK SPACE}{unit}"
-            return f"{amount_words} ago" if seconds_ago > 0 else f"in {amount_words}"
-    return "just now" if seconds_ago >= 0 else "in a moment"
+@register.filter
+def state_icon(state: str) -> str:
+    """The icon beside the word of a verdict, a mode or a sync state."""
+    return STATE_ICONS.get(str(state), "point")
+
+
+@register.filter
+def state_words(state: str) -> str:
+    """The words of a state: "would deny" for ``would-deny``."""
+    return str(state).replace("-", " ").replace("_", " ")
+
+
+@register.filter
+def kind_letters(kind: str) -> str:
+    """Two letters for a kind: LR, MP, RQ."""
+    return KIND_LETTERS.get(str(kind), str(kind)[:2].upper())
 
 
 @register.inclusion_tag("clusters/_alert_strip.html", takes_context=True)

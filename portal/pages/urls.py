@@ -16,5 +16,7 @@ FAMILIES = (
     "namespaces",
     "policies",
     "quotas",
+    "shell",
+    "parts",
 )
 urlpatterns = [path("", include(f"portal.pages.{family}.urls")) for family in FAMILIES]

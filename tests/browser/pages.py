@@ -69,6 +69,11 @@ PAGES: Final = {
     "holds": "/decisions/holds/",
     "account": "/account/",
     "password": "/account/password/",
+    "all policies": "/policies/",
+    "all namespaces": "/namespaces/",
+    "drift": "/drift/",
+    "import, of which cluster": "/import/",
+    "parts": "/parts/",
 }
 """The pages of admins."""
 STATUSES: Final = {"decisions, wrong filter": 400}
@@ -81,6 +86,7 @@ NO_PAGES: Final = {
     "decisions/views/<int:pk>/drop/": "a form's address",
     "people/names/": "what a field offers",
     "find/": "lines of the palette",
+    "counts/": "numbers for the navigation",
     "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/new/restarts": (
         "the editor's, with an answer"
     ),

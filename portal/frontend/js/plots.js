@@ -5,10 +5,10 @@ import "uplot/dist/uPlot.min.css";
 import { token } from "./colours.js";
 
 const VERDICTS = [
-  { label: "allowed", token: "--bar-allowed" },
-  { label: "mutated", token: "--bar-mutated" },
-  { label: "would deny", token: "--bar-would-deny" },
-  { label: "denied", token: "--bar-denied" },
+  { label: "allowed", token: "--slate-fill" },
+  { label: "mutated", token: "--teal-fill" },
+  { label: "would deny", token: "--violet-fill" },
+  { label: "denied", token: "--red-fill" },
 ];
 const HEIGHT = 260;
 const drawn = new Map();
@@ -60,7 +60,7 @@ const brushed = (place) => (plot) => {
 
 function draw(place) {
   const { columns, marks } = JSON.parse(place.dataset.plot);
-  const [muted, line] = [token("--muted"), token("--line")];
+  const [muted, line] = [token("--text-3"), token("--line")];
   const step = columns[0].length > 1 ? columns[0][1] - columns[0][0] : 3600;
   // Later series cover earlier ones: the sum of all is drawn first.
   const series = VERDICTS.map(({ label, token: name }, i) => ({

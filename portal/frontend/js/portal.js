@@ -1,10 +1,25 @@
-// Scripts of every page: htmx, the theme button, the command palette, questions before writes.
+// Scripts of every page: htmx and what the frame and the shared parts do.
 
 import "htmx.org";
-import { offerThemes } from "./themes.js";
 import { offerPalette } from "../../pages/search/palette.js";
+import { offerKeys } from "./keys.js";
+import { offerFilters, offerMenus } from "./menus.js";
 import { offerQuestions } from "./questions.js";
+import { offerSide } from "./side.js";
+import { offerThemes } from "./themes.js";
+import { offerTips } from "./tips.js";
+import { offerToasts } from "./toasts.js";
+import { offerWaits } from "./waits.js";
+import { offerZones } from "./zones.js";
 
 offerThemes();
+offerMenus();
+offerSide();
 offerPalette();
 offerQuestions();
+offerToasts();
+offerFilters();
+offerZones();
+offerTips();
+offerWaits();
+offerKeys();

@@ -70,12 +70,3 @@ if (button) {
 if (matchMedia("(max-width: 820px)").matches) {
   for (const facet of document.querySelectorAll(".facets details[open]")) facet.open = false;
 }
-
-addEventListener("keydown", (event) => {
-  const bar = document.getElementById("query-bar");
-  const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
-  if (event.key === "/" && bar && !typing) {
-    event.preventDefault();
-    bar.focus();
-  }
-});

@@ -5,7 +5,7 @@ import "uplot/dist/uPlot.min.css";
 import { token } from "../../frontend/js/colours.js";
 
 const HEIGHT = 180;
-const TOKENS = ["--bar-allowed", "--bar-denied", "--bar-mutated", "--note", "--good", "--muted"];
+const TOKENS = ["--slate-fill", "--red-fill", "--teal-fill", "--amber", "--green", "--text-3"];
 const DASHES = [[], [8, 4], [2, 3], [12, 4, 2, 4], [6, 2], [1, 4]];
 const drawn = new Map();
 const date = new Intl.DateTimeFormat("en-GB", {
@@ -14,7 +14,7 @@ const date = new Intl.DateTimeFormat("en-GB", {
 
 function draw(place) {
   const { times, series } = JSON.parse(place.dataset.lines);
-  const [muted, line] = [token("--muted"), token("--line")];
+  const [muted, line] = [token("--text-3"), token("--line")];
   const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false } };
   const options = {
     width: place.clientWidth - 24,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries
 
 pytestmark = pytest.mark.django_db
-QUERIES = 8
+QUERIES = 9
 MAX = {"type": "Container", "max": {"cpu": "2"}}
 
 

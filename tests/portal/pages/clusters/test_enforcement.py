@@ -75,7 +75,7 @@ def test_what_is_missing_leads_to_what_mends_it(admin: Client) -> None:
     # A page that they may not use is no offer; the command stands there for those who may.
     admin.force_login(people.person("other"))
     page = text(admin, PAGE)
-    assert "/ownership/" not in page
+    assert "/ownership/?" not in page
     assert "/connect/" not in page
     assert "cluster_ownership prod take --namespace team" in page
 

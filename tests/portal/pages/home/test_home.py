@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries
 
 pytestmark = pytest.mark.django_db
-QUESTIONS = 19
+QUESTIONS = 20
 
 
 def answers(number: int, back: timedelta = timedelta(0), **fields: Any) -> None:

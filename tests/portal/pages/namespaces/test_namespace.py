@@ -244,7 +244,7 @@ def test_list_is_searched_and_turned(
     for number in range(52):
         factories.namespace(f"n-{number:02}")
     factories.limit_range({"type": "Pod", "max": {"cpu": "1"}}, namespace="n-51")
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         first = reader.get("/clusters/prod/namespaces/")
     assert len(first.context["lines"]) == 50
     assert 'href="?page=2" rel="next"' in first.content.decode()

@@ -276,11 +276,11 @@ def test_number_of_queries_does_not_grow(
     for number in range(8):
         factories.limit_range(LIMITS, name=f"lr-{number}")
         factories.resource_quota({"pods": "1"}, name=f"rq-{number}")
-    with django_assert_max_num_queries(24):
+    with django_assert_max_num_queries(25):
         editor.get(PAGE)
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(15):
         editor.get("/clusters/prod/policies/")
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         editor.get(f"{PAGE}revisions/")
 
 

@@ -162,7 +162,7 @@ def test_pages_hold_with_many_namespaces(
     for number in range(PAGE_SIZE + 2):
         quota({"pods": "1"}, in_=f"n-{number:02}")
     board(reader)
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(9):
         first = reader.get("/quotas/")
     assert len(first.context["rows"]) == PAGE_SIZE
     assert 'href="?page=2" rel="next"' in first.content.decode()

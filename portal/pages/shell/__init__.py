@@ -1,0 +1,1 @@
+"""What frames every page: navigation, the chosen cluster, the time zone, counts of waiting work."""

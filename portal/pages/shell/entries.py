@@ -1,0 +1,143 @@
+"""Pages of the navigation that lead to the list of one cluster: policies, namespaces, drift."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django.db.models import Count
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from policies import roles
+from policies.models import Cluster, LimitRange, MetadataPolicy, Namespace, ResourceQuota
+from portal.pages.shell.chosen import chosen_cluster
+from portal.pages.shell.counts import WAITING_STATES
+from portal.pages.views import PortalPage
+from sync.models import SyncedObject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+
+_POLICY_MODELS: Final = (LimitRange, MetadataPolicy, ResourceQuota)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEntry:
+    """A cluster with the address of its list, and how much there is to find."""
+
+    cluster: str
+    address: str
+    number: int | None
+
+
+class ClusterEntryPage(PortalPage):
+    """A line for each cluster; with one chosen, or only one to see, its list at once."""
+
+    template_name = "shell/entries.html"
+    title: ClassVar[str] = ""
+    about: ClassVar[str] = ""
+    column: ClassVar[str] = ""
+    """The heading of the numbers; without one there are none."""
+    of_cluster: ClassVar[str] = ""
+    needs_whole: ClassVar[bool] = False
+    """Whether the list opens only for those who see the whole cluster."""
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]  # a redirection, too
+        """Lead to the only cluster there is, or show all."""
+        names = self.names()
+        chosen = chosen_cluster(request)
+        asked = [chosen] if chosen in names else names
+        if len(asked) == 1:
+            return redirect(self.of_cluster, asked[0])
+        return super().get(request, *args, **kwargs)
+
+    def names(self) -> list[str]:
+        """The clusters whose list opens, by name."""
+        seen = roles.visible(
+            Cluster.objects.all(), self.request.user, cluster="name", whole=self.needs_whole
+        )
+        return list(seen.order_by("name").values_list("name", flat=True))
+
+    def numbers(self) -> Mapping[str, int]:
+        """How much there is in each cluster, as far as the reader sees it."""
+        return {}
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """The lines; a fixed number of queries for any number of clusters."""
+        numbers = self.numbers()
+        entries = [
+            ClusterEntry(
+                name,
+                reverse(self.of_cluster, args=[name]),
+                numbers.get(name, 0) if self.column else None,
+            )
+            for name in self.names()
+        ]
+        return super().get_context_data(
+            **kwargs, entries=entries, title=self.title, about=self.about, column=self.column
+        )
+
+
+class PoliciesEntry(ClusterEntryPage):
+    """The policies of each cluster."""
+
+    title, column, of_cluster = "All policies", "Policies", "policy-list"
+    about = "Limit ranges, quotas and metadata policies, cluster by cluster."
+
+    def numbers(self) -> Mapping[str, int]:
+        """Policies of namespaces that the reader sees."""
+        found: Counter[str] = Counter()
+        for model in _POLICY_MODELS:
+            rows: Any = model.objects.order_by()
+            seen = roles.visible(
+                rows,
+                self.request.user,
+                cluster="namespace__cluster__name",
+                namespace="namespace__name",
+            )
+            counted = seen.values_list("namespace__cluster__name").annotate(Count("id"))
+            found.update(dict(counted))
+        return found
+
+
+class ImportEntry(ClusterEntryPage):
+    """The import of policies into each cluster."""
+
+    title, of_cluster = "Import policies", "policy-import"
+    about = "An import writes into one cluster: choose it."
+
+
+class NamespacesEntry(ClusterEntryPage):
+    """The namespaces of each cluster."""
+
+    title, column, of_cluster = "Namespaces", "Namespaces", "namespace-list"
+    about = "Namespaces with their policies, cluster by cluster."
+
+    def numbers(self) -> Mapping[str, int]:
+        """Namespaces that the reader sees."""
+        seen = roles.visible(
+            Namespace.objects.order_by(),
+            self.request.user,
+            cluster="cluster__name",
+            namespace="name",
+        )
+        return dict(seen.values_list("cluster__name").annotate(Count("id")))
+
+
+class DriftEntry(ClusterEntryPage):
+    """The objects to settle in each cluster."""
+
+    title, column, of_cluster = "Drift", "Objects to settle", "cluster-objects"
+    about = "Objects that differ between the portal and a cluster."
+    needs_whole = True
+
+    def numbers(self) -> Mapping[str, int]:
+        """Objects that drifted, are in conflict or held."""
+        waiting = SyncedObject.objects.filter(gone=None, state__in=WAITING_STATES).order_by()
+        seen = roles.visible(waiting, self.request.user, cluster="cluster__name", whole=True)
+        return dict(seen.values_list("cluster__name").annotate(Count("id")))
