@@ -74,6 +74,7 @@ PAGES: Final = {
     "drift": "/drift/",
     "import, of which cluster": "/import/",
     "parts": "/parts/",
+    "search results": "/find/all/?q=pay",
 }
 """The pages of admins."""
 STATUSES: Final = {"decisions, wrong filter": 400}

@@ -29,6 +29,7 @@ def test_signing_in_and_out(visit: Callable[[str], Visitor], hand: Hand) -> None
     hand.fill(visitor.page.get_by_label("Password"), PASSWORD)
     hand.press(visitor.page.get_by_role("button", name="Sign in"))
     visitor.page.wait_for_url("**/clusters/demo/")
+    hand.press(visitor.page.locator("details.user > summary"))
     hand.press(visitor.page.get_by_role("button", name="Sign out"))
     visitor.page.wait_for_url("**/accounts/login/")
 

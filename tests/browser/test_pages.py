@@ -38,6 +38,7 @@ FOR_ADMINS = {
     "new quota",
     "new metadata policy",
     "new priority class",
+    "parts",
 }
 LOOKS = [(theme, size) for size in (WIDE, PHONE) for theme in ("light", "dark")]
 PAGE_LOOKS = int(os.environ.get("PAGE_LOOKS", len(LOOKS)))

@@ -6,7 +6,7 @@ import { lintGutter, setDiagnostics } from "@codemirror/lint";
 import { MergeView } from "@codemirror/merge";
 
 const WAIT = 300; // milliseconds after the last key
-const LABEL = EditorView.contentAttributes.of({ "aria-label": "YAML", spellcheck: "false" });
+const LABEL = EditorView.contentAttributes.of({ "aria-label": "YAML", spellcheck: "false", tabindex: "0" });
 
 const form = document.querySelector("[data-editor], [data-merge], [data-plain-editor]");
 if (form) (form.matches("[data-merge]") ? merge : edit)(form);

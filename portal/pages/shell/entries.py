@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from policies import roles
 from policies.models import Cluster, LimitRange, MetadataPolicy, Namespace, ResourceQuota
-from portal.pages.shell.chosen import chosen_cluster
+from portal.pages.shell.chosen import chosen_cluster, visible_clusters
 from portal.pages.shell.counts import WAITING_STATES
 from portal.pages.views import PortalPage
 from sync.models import SyncedObject
@@ -44,23 +44,24 @@ class ClusterEntryPage(PortalPage):
     column: ClassVar[str] = ""
     """The heading of the numbers; without one there are none."""
     of_cluster: ClassVar[str] = ""
+    names: list[str]
     needs_whole: ClassVar[bool] = False
     """Whether the list opens only for those who see the whole cluster."""
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]  # a redirection, too
         """Lead to the only cluster there is, or show all."""
-        names = self.names()
+        self.names = self.open_clusters()
         chosen = chosen_cluster(request)
-        asked = [chosen] if chosen in names else names
+        asked = [chosen] if chosen in self.names else self.names
         if len(asked) == 1:
             return redirect(self.of_cluster, asked[0])
         return super().get(request, *args, **kwargs)
 
-    def names(self) -> list[str]:
+    def open_clusters(self) -> list[str]:
         """The clusters whose list opens, by name."""
-        seen = roles.visible(
-            Cluster.objects.all(), self.request.user, cluster="name", whole=self.needs_whole
-        )
+        if not self.needs_whole:
+            return visible_clusters(self.request)
+        seen = roles.visible(Cluster.objects.all(), self.request.user, cluster="name", whole=True)
         return list(seen.order_by("name").values_list("name", flat=True))
 
     def numbers(self) -> Mapping[str, int]:
@@ -76,7 +77,7 @@ class ClusterEntryPage(PortalPage):
                 reverse(self.of_cluster, args=[name]),
                 numbers.get(name, 0) if self.column else None,
             )
-            for name in self.names()
+            for name in self.names
         ]
         return super().get_context_data(
             **kwargs, entries=entries, title=self.title, about=self.about, column=self.column

@@ -30,7 +30,8 @@ def people(db: None) -> dict[str, Client]:
 def found(client: Client, words: str) -> dict[str, tuple[str, str]]:
     response: Any = client.get("/find/", {"q": words})
     assert response.status_code == 200
-    return {one.name: (one.what, one.address) for one in response.context["found"]}
+    groups = response.context["groups"]
+    return {one.name: (one.what, one.address) for group in groups for one in group.entries}
 
 
 def test_strangers_are_sent_to_sign_in(client: Client) -> None:
@@ -70,3 +71,47 @@ def test_so_many_of_a_kind_are_shown(people: dict[str, Client]) -> None:
 def test_odd_words_find_nothing(words: str, people: dict[str, Client]) -> None:
     factories.namespace("team")
     assert found(people["reader"], words) == {}
+
+
+def test_page_of_all_results_has_what_the_palette_leaves_out(people: dict[str, Client]) -> None:
+    for number in range(OF_A_KIND + 2):
+        factories.namespace(f"many-{number}")
+    lines: Any = people["reader"].get("/find/", {"q": "many"})
+    assert lines.context["total"] == OF_A_KIND + 2
+    assert 'href="/find/all/?q=many"' in lines.content.decode()
+    page: Any = people["reader"].get("/find/all/", {"q": "many"})
+    assert [len(group.entries) for group in page.context["groups"]] == [OF_A_KIND + 2]
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "address"),
+    [
+        (
+            "new quota in tea",
+            "New ResourceQuota in team",
+            "/clusters/prod/namespaces/team/resourcequotas/new",
+        ),
+        (
+            "raise limit of rq",
+            "Change limits of team/rq",
+            "/clusters/prod/namespaces/team/resourcequotas/rq/",
+        ),
+    ],
+)
+def test_action_is_offered_to_those_who_may(words: str, name: str, address: str) -> None:
+    factories.resource_quota({"pods": "3"})
+    editor, reader = Client(), Client()
+    editor.force_login(person("editor", role="editor", cluster="prod", namespace="team"))
+    reader.force_login(person("reader"))
+    assert found(editor, words)[name] == ("prod", address)
+    assert editor.get(address).status_code == 200
+    assert name not in found(reader, words)
+
+
+def test_a_person_is_found_by_who_may_give_roles() -> None:
+    admin, reader = Client(), Client()
+    admin.force_login(person("root", role="admin"))
+    reader.force_login(person("reader"))
+    person("grace")
+    assert found(admin, "gra")["grace"] == ("person", "/people/?subject=grace#give")
+    assert found(reader, "gra") == {}
