@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.demo_portal import PASSWORD
+from tests.browser.visitor import PHONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,9 +56,64 @@ def test_the_palette_leads_to_a_cluster(visit: Callable[[str], Visitor]) -> None
     page = visit("viewer").go("/decisions/")
     page.keyboard.press("Control+k")
     page.keyboard.type("demo-conn")
-    page.get_by_role("option", name="demo-connected").first.wait_for()
+    # What the first letters found is replaced: the chosen line is that of all of them.
+    page.get_by_role("option", name="demo-connected", selected=True).wait_for()
     page.keyboard.press("Enter")
     page.wait_for_url("**/clusters/demo-connected/")
+
+
+def test_shortcuts_lead_to_pages_and_rows(visit: Callable[[str], Visitor]) -> None:
+    page = visit("viewer").go("/policies/")
+    page.keyboard.press("?")
+    page.get_by_role("heading", name="Shortcuts").wait_for()
+    page.keyboard.press("Escape")
+    for key in ("j", "j", "k"):
+        page.keyboard.press(key)
+    row = page.evaluate("document.activeElement.textContent")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/clusters/*/policies/")
+    assert page.url.split("/")[-3] in row
+    page.keyboard.press("g")
+    page.keyboard.press("d")
+    page.wait_for_url("**/decisions/?cluster=*")
+    page.keyboard.press("/")
+    assert page.evaluate(FOCUSED) == "query-bar"
+
+
+def test_chosen_cluster_is_kept(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    page = visit("viewer").go("/quotas/")
+    hand.press(page.locator(".switcher > summary"))
+    hand.press(page.locator(".switcher").get_by_role("link", name="demo", exact=True))
+    page.wait_for_url("**/quotas/?cluster=demo")
+    navigation = page.get_by_role("navigation", name="Main")
+    hand.press(navigation.get_by_role("link", name="All policies"))
+    page.wait_for_url("**/clusters/demo/policies/")
+    hand.press(navigation.get_by_role("link", name="Decisions"))
+    page.wait_for_url("**/decisions/?cluster=demo")
+
+
+def test_local_time_is_a_choice(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    visitor = visit("viewer")
+    page = visitor.go("/")
+    menu = page.locator("details.zone")
+    assert menu.locator("summary").inner_text().strip().endswith("UTC")
+    page.context.add_cookies([{"name": "zone", "value": "Asia/Kolkata", "url": visitor.address}])
+    visitor.go("/")
+    assert menu.locator("summary").inner_text().strip().endswith("UTC+5:30")
+    hand.press(menu.locator("summary"))
+    hand.press(menu.get_by_role("button", name="UTC", exact=True))
+    menu.locator("summary", has_text="UTC+5:30").wait_for(state="detached")
+
+
+def test_navigation_is_a_drawer_on_a_phone(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    visitor = visit("viewer")
+    visitor.look(theme="light", size=PHONE)
+    page = visitor.go("/")
+    navigation = page.get_by_role("navigation", name="Main")
+    assert not navigation.is_visible()
+    hand.press(page.get_by_role("button", name="Menu"))
+    hand.press(navigation.get_by_role("link", name="Quotas"))
+    page.wait_for_url("**/quotas/")
 
 
 def test_the_palette_hides_forbidden_objects(visit: Callable[[str], Visitor]) -> None:

@@ -10,10 +10,10 @@ export function offerZones() {
   menu.querySelector("[data-zone-name]").textContent = local;
   for (const button of menu.querySelectorAll("[data-zone]")) {
     const zone = button.dataset.zone && local;
-    button.setAttribute("aria-pressed", String(zone === decodeURIComponent(chosen)));
+    button.setAttribute("aria-pressed", String(zone === chosen));
     button.addEventListener("click", () => {
       const age = zone ? YEAR : 0;
-      document.cookie = `zone=${encodeURIComponent(zone)}; path=/; max-age=${age}; samesite=lax`;
+      document.cookie = `zone=${zone}; path=/; max-age=${age}; samesite=lax`;
       location.reload();
     });
   }

@@ -94,6 +94,9 @@ export function offerPalette() {
     if (step) {
       event.preventDefault();
       move(step);
+    } else if (event.key === "Escape") {
+      event.preventDefault(); // it would only empty the field
+      dialog.close();
     } else if (event.key === "Enter") {
       event.preventDefault();
       go(event.ctrlKey || event.metaKey);
