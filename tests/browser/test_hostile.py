@@ -48,7 +48,7 @@ PAGES = {
     "decisions, of a strange name": "/decisions/?name=%22%3E%3Cimg+src%3Dx+onerror%3Dalert(1)%3E",
     "decisions, older": "/decisions/?before={middle}",
     "decisions, oldest": "/decisions/?before={last}",
-    "found": "/find/?q=%3Cscript%3E",
+    "found": "/find/all/?q=%3Cscript%3E",
 }
 
 
