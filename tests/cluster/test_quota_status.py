@@ -13,6 +13,7 @@ from policies.ledger.release import confirm, release
 from sync import reconcile
 from sync.client import Client
 from sync.quota_status import StatusMemory, due_statuses, write_statuses
+from sync.quota_status.memory import REFUSED_PAUSE
 from sync.values import FIELD_MANAGER
 from tests import builders, charges, factories
 from tests.cluster.ledger_setup import CONTROLLER
@@ -121,7 +122,7 @@ def test_a_status_of_another_version_is_refused(bare_cluster: ControlPlane, clie
     assert scene.write(last, now=2.0) == {"gone": 1}
     hard = {"hard": {"pods": "9"}}
     scene.put(factories.manifest("ResourceQuota", hard, name="rq", namespace=scene.place))
-    assert scene.write(last, now=3.0) == {"conflict": 1}
+    assert scene.write(last, now=2.0 + REFUSED_PAUSE) == {"conflict": 1}
 
 
 def test_an_apply_of_the_quota_meets_no_conflict_with_its_status(
