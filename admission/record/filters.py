@@ -33,7 +33,6 @@ LAST_CHOICES = [
     ("7d", "7 days"),
     ("30d", "30 days"),
 ]
-LAST_WORDS: Final = {name: words.lower() for name, words in LAST_CHOICES}
 LENGTHS: Final = {
     "1h": timedelta(hours=1),
     "6h": timedelta(hours=6),

@@ -15,7 +15,7 @@ from django.template.loader import render_to_string  # noqa: E402
 
 from admission.models import AuditEvent  # noqa: E402
 from policies import services  # noqa: E402
-from policies.models import ApiToken, RoleBinding  # noqa: E402
+from policies.models import ApiToken, Cluster, RoleBinding  # noqa: E402
 from sync.models import SyncRun  # noqa: E402
 from tests.browser.demo_portal import PASSWORD  # noqa: E402
 
@@ -37,7 +37,11 @@ def main() -> None:
     admin = User.objects.get(username="admin")
     account = services.create_service_account(name="ci", description="pipelines", author=admin)
     ApiToken.objects.create(user=account.user, name="apply", access="write", cluster="demo")
+    _, credential = services.issue_webhook_credential(
+        cluster=Cluster.objects.get(name="demo"), label="journeys", user="admin"
+    )
     names = {
+        "credential": credential,
         "people": list(PEOPLE),
         "run": str(SyncRun.objects.filter(cluster__name="demo-connected")[0].uid),
         "denied": _newest("denied"),

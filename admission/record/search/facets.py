@@ -23,6 +23,7 @@ _FACET_FIELDS: Final[dict[str, tuple[str, Callable[[Sampled], Iterable[str]]]]] 
     "user": ("User", lambda row: (row.user,)),
     "policy": ("Policy", lambda row: row.policy_names.split()),
     "priority": ("Priority class", lambda row: (row.priority,)),
+    "phase": ("Phase", lambda row: (row.phase,)),
     "dry_run": ("Dry run", lambda row: ("true" if row.dry_run else "false",)),
 }
 _VALUE_WORDS: Final = {

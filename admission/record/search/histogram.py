@@ -12,7 +12,6 @@ from django.db.models.functions import TruncHour
 
 from admission.models import AuditEvent, Tally
 from admission.models.tally import added, column_of, counted, stretch_of
-from admission.record.filters import LAST_WORDS
 from admission.record.search.facets import with_fields
 
 if TYPE_CHECKING:
@@ -59,18 +58,6 @@ class Span:
 
     since: datetime | None
     until: datetime
-
-
-def in_words(query: Mapping[str, str]) -> str:
-    """The time that a query covers, as the end of a sentence: "in the last 24 hours"."""
-    since, until = (query.get(name, "").replace("T", " ") for name in ("since", "until"))
-    span_parts = [
-        f"in the last {LAST_WORDS[query['last']]}" if query.get("last") in LAST_WORDS else "",
-        f"from {since}" if since else "",
-        f"before {until}" if until else "",
-    ]
-    span = " ".join(part for part in span_parts if part)
-    return f"{span} (UTC)" if since or until else span or "in the whole record"
 
 
 def can_tally(query: Mapping[str, str]) -> bool:

@@ -43,7 +43,7 @@ MOST_DAYS: Final = 4 * DAYS
 """... and where an index has shown that they hold few rows."""
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _INDEXED_FIELDS: Final = ("cluster", "namespace", "name", "request_uid", "since", "until", "last")
-_LARGE: Final = ("trace", "charges", "policies", "groups", "observed", "policy_names", "request")
+_LARGE: Final = ("trace", "charges", "policies", "groups", "policy_names", "request")
 PRIORITY: Final = '"priorityClassName":"'
 COLUMNS: Final = (
     "id", "created", "cluster", "namespace", "kind", "name", "phase", "user", "verdict", "dry_run",

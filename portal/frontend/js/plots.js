@@ -2,6 +2,7 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { asBand, BAND } from "./bands.js";
 import { token } from "./colours.js";
 
 const VERDICTS = [
@@ -12,6 +13,7 @@ const VERDICTS = [
 ];
 const HEIGHT = 260;
 const drawn = new Map();
+const heightOf = (place) => ("low" in place.dataset ? BAND : HEIGHT);
 
 const DAY = 86400;
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: "UTC" });
@@ -90,8 +92,13 @@ function draw(place) {
     cursor: { drag: { x: "brush" in place.dataset, y: false, setScale: false }, points: { show: false } },
     hooks: { draw: [markers(marks, muted)], setSelect: [brushed(place)] },
   };
+  const { fontFamily } = getComputedStyle(document.body);
+  const chosen =
+    "low" in place.dataset
+      ? asBand(options, { place, columns, verdicts: VERDICTS, step, moment, font: `12px ${fontFamily}` })
+      : options;
   place.replaceChildren();
-  drawn.set(place, new uPlot(options, [times, ...sums.reverse()], place));
+  drawn.set(place, new uPlot(chosen, [times, ...sums.reverse()], place));
 }
 
 function drawAll() {
@@ -100,7 +107,7 @@ function drawAll() {
 }
 
 addEventListener("resize", () => {
-  for (const [place, plot] of drawn) plot.setSize({ width: place.clientWidth, height: HEIGHT });
+  for (const [place, plot] of drawn) plot.setSize({ width: place.clientWidth, height: heightOf(place) });
 });
 document.addEventListener("theme", drawAll);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);

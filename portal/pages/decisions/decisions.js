@@ -1,4 +1,7 @@
-// Pages of decisions: copy buttons, selecting a time in the plot, the live tail. All optional.
+// Pages of decisions: copy buttons, selecting a time in the plot, the live tail, the sheet of
+// filters. All optional.
+
+import { offerTail } from "./tail.js";
 
 const announce = (text) => {
   const place = document.querySelector("[data-copied]");
@@ -38,35 +41,16 @@ document.addEventListener("brush", ({ detail }) => {
   location.search = query.toString();
 });
 
-// The live tail: newer decisions appear on top every few seconds until it is paused.
+// The sheet of filters covers its button on a phone: it has a button of its own.
 
-const EVERY = 4000;
-const button = document.querySelector("[data-tail-button]");
-
-if (button) {
-  const words = button.querySelector("span");
-  const status = document.querySelector("[data-tail-status]");
-  let timer;
-  const ask = () => {
-    if (!document.hidden) document.getElementById("newer")?.dispatchEvent(new Event("tail"));
-  };
-  const follow = (on) => {
-    clearInterval(timer);
-    timer = on ? setInterval(ask, EVERY) : undefined;
-    button.setAttribute("aria-pressed", String(on));
-    words.textContent = on ? "Pause" : "Follow live";
-    if (on) ask();
-  };
-  button.hidden = false;
-  button.addEventListener("click", () => follow(!timer));
-  document.addEventListener("htmx:afterSwap", () => {
-    const number = document.querySelector(".arrived")?.dataset.number;
-    if (number) status.textContent = `${number} newer decision${number === "1" ? "" : "s"}`;
-    document.querySelector(".empty")?.remove();
+const close = document.querySelector("[data-close-filters]");
+if (close) {
+  close.hidden = false;
+  close.addEventListener("click", () => {
+    const opener = document.querySelector("[data-filters]");
+    opener?.click();
+    opener?.focus();
   });
 }
 
-// On a narrow screen the facets are above the list: closed ones keep the list in sight.
-if (matchMedia("(max-width: 820px)").matches) {
-  for (const facet of document.querySelectorAll(".facets details[open]")) facet.open = false;
-}
+offerTail();

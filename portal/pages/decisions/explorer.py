@@ -16,13 +16,16 @@ from django.views.generic import TemplateView, View
 from admission.models import AuditEvent, AuditEventQuerySet, decision_id
 from admission.record.search import histogram, stream
 from admission.record.search import query as search_query
-from admission.record.search.facets import facets, with_fields
+from admission.record.search.facets import with_fields
 from admission.record.search.overview import overview
 from admission.record.search.pages import PagePosition, grouped, page
 from admission.record.search.saved_views import usable_views
 from admission.record.search.search import Search
 from policies import roles
 from policies.tokens.plain_views import TakesToken
+from portal.pages.decisions.facet_column import facet_column
+from portal.pages.decisions.periods import period_of
+from portal.pages.decisions.rows import log_rows
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponseBase
@@ -96,6 +99,7 @@ class DecisionListView(RecordMixin, TemplateView):
         return super().get_context_data(
             **kwargs,
             rows=found.lines,
+            log=list(log_rows(found.lines)),
             form=search.filter.form,
             fields=list(search.filter.form),
             form_open=not search.is_valid,
@@ -105,8 +109,9 @@ class DecisionListView(RecordMixin, TemplateView):
             filtered=any(asked.values()),
             sample=found.sample,
             number=search.count(found.sample) if search.is_valid else None,
-            span=histogram.in_words(asked),
-            facets=facets(found.sample.rows, asked),
+            period=period_of(asked, self._moments(search), datetime.now(UTC)),
+            asked=[(name, text) for name, text in asked.items() if text],
+            facets=facet_column(found.sample.rows, asked),
             searched_to=found.sample.searched_to,
             newer_query=_beside_query(asked, found.newer),
             older_query=_beside_query(asked, found.older),
@@ -116,6 +121,9 @@ class DecisionListView(RecordMixin, TemplateView):
             views=usable_views(self.request.user),
             **self._bars(search, found.sample, asked),
         )
+
+    def _moments(self, search: Search) -> dict[str, Any]:
+        return search.filter.form.cleaned_data if search.is_valid else {}
 
     def _bars(self, search: Search, sample: Sample, query: dict[str, str]) -> dict[str, Any]:
         if not search.is_valid:
@@ -159,7 +167,12 @@ class NewerDecisionsView(RecordMixin, View):
         for newer_line in newer_lines:
             newer_line.event = events_by_id[newer_line.newest.id]
         tail_query = _tail_query(sample, self.fields(search))
-        newer_context = {"rows": newer_lines, "number": len(sample.rows), "tail": tail_query}
+        newer_context = {
+            "rows": newer_lines,
+            "log": list(log_rows(newer_lines)),
+            "number": len(sample.rows),
+            "tail": tail_query,
+        }
         return render(request, "decisions/_newer.html", newer_context)
 
 

@@ -169,6 +169,44 @@ def test_counts_beside_are_of_what_fits(reader: Client) -> None:
     assert [(e.label, e.is_chosen, e.query) for e in chosen[0].entries] == [("ada", True, "")]
 
 
+def test_verdicts_are_the_legend_whichever_there_are(reader: Client) -> None:
+    refused()
+    legend = {"denied": 1, "would deny": 0, "mutated": 0, "allowed": 0}
+    assert counts(reader, "verdict") == legend
+    verdicts = shown(reader, "?verdict=denied").context["facets"][0]
+    assert [each.is_chosen for each in verdicts.entries] == [True, False, False, False]
+    assert verdicts.entries[0].query == ""
+
+
+def test_service_accounts_are_shown_by_their_names(reader: Client) -> None:
+    account = "system:serviceaccount:kube-system:job-controller"
+    put(user=account)
+    put(user="ada")
+    context = shown(reader).context
+    assert [row.user for row in context["log"]] == ["ada", "job-controller"]
+    (users,) = [each for each in context["facets"] if each.name == "user"]
+    (entry,) = [each for each in users.entries if each.label == "job-controller"]
+    assert entry.title == account
+    assert found(reader, f"?{entry.query}") == [context["rows"][1].event.pk]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "shown_name"),
+    [
+        ("Pod", "web-5d9f8c7b6d-x2x4z", "web"),
+        ("Pod", "web", "web"),
+        ("Job", "nightly-29384930", "nightly"),
+        ("ResourceQuota", "team-2024", "team-2024"),
+        ("Pod", "", "Pod"),
+        ("", "", "unreadable review"),
+    ],
+)
+def test_rows_name_owners(reader: Client, kind: str, name: str, shown_name: str) -> None:
+    put(kind=kind, name=name)
+    (row,) = shown(reader).context["log"]
+    assert row.name == shown_name
+
+
 def test_counts_of_many_say_of_how_many(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "SAMPLE", 3)
     for _ in range(5):
@@ -290,11 +328,14 @@ def test_more_than_are_read_at_once_are_counted_all_the_same(
     put_over_days(30)
     page = shown(reader)
     assert str(page.context["number"]) == "30"
-    assert b"30 decisions, in the whole record; counts beside are of the newest" in page.content
+    assert b"<b>30 decisions</b>" in page.content
+    assert b"of the newest 4<" in page.content
     older = shown(reader, f"?{page.context['older_query']}")
     assert str(older.context["number"]) == "30"
     monkeypatch.setattr(audit_event, "COUNT_LIMIT", 20)
-    assert b"20+ decisions" in shown(reader).content
+    capped = shown(reader).content
+    assert b"<b>20+ decisions</b>" in capped
+    assert (b">exact<" in page.content, b">exact<" in capped) == (True, False)
 
 
 def test_what_audit_found_is_a_verdict_of_its_own(reader: Client) -> None:

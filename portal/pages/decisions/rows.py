@@ -1,0 +1,56 @@
+"""LogRow, one row of the log: a line of the search with short words for each of its cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from admission.record import owners
+from portal.pages.decisions.words import short_reason, short_user
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from admission.models import AuditEvent
+    from admission.record.search.pages import DecisionLine
+
+_GENERATED_KINDS: Final = frozenset({"Pod", "ReplicaSet", "Job"})
+"""Kinds that controllers name: the beginning of such a name is the owner's."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogRow:
+    """A decision, and how many like it, in words of one line."""
+
+    line: DecisionLine
+    event: AuditEvent
+
+    @property
+    def name(self) -> str:
+        """The owner's name; the object's where no controller made it."""
+        event = self.event
+        if owner := self.line.newest.owner.name:
+            return owner
+        if event.kind in _GENERATED_KINDS and event.name:
+            return owners.named(event.name.rstrip("-")) or event.name
+        return event.name or event.kind or "unreadable review"
+
+    @property
+    def reason(self) -> str:
+        """The reason in a few words; empty where there is nothing to say."""
+        return short_reason(self.event)
+
+    @property
+    def user(self) -> str:
+        """The user, a service account by its name alone."""
+        return short_user(self.event.user)
+
+    @property
+    def milliseconds(self) -> str:
+        """How long the decision took."""
+        return f"{self.event.duration_us / 1000:.1f}"
+
+
+def log_rows(lines: Iterable[DecisionLine]) -> Iterator[LogRow]:
+    """The rows of lines whose decisions were read."""
+    return (LogRow(line, line.event) for line in lines if line.event)

@@ -1,0 +1,163 @@
+"""The log of decisions: its density, filters, time, live tail, and its rows on a phone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.visitor import PHONE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import Page
+
+    from tests.browser.hands import Hand
+    from tests.browser.visitor import Visitor
+
+pytestmark = pytest.mark.ui
+LOG = ".log > tbody > tr"
+FIRST_ROW_AT_MOST = 300
+HEIGHTS = f"[...new Set([...document.querySelectorAll('{LOG}')].map((row) => row.offsetHeight))]"
+
+
+def top_of(page: Page, selector: str) -> float:
+    found = page.locator(selector).first.bounding_box()
+    assert found is not None
+    return found["y"]
+
+
+def reviewed(visitor: Visitor, world: dict[str, Any], name: str) -> None:
+    """Ask for a decision about a pod, as the API server of ``demo`` does."""
+    kind = {"group": "", "version": "v1", "kind": "Pod"}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "search"},
+        "spec": {"containers": [{"name": "c", "image": "c"}]},
+    }
+    request = {
+        "uid": name,
+        "kind": kind,
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "namespace": "search",
+        "name": name,
+        "operation": "CREATE",
+        "userInfo": {"username": "ada"},
+        "object": pod,
+    }
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    answer = visitor.context.request.post(
+        "/admission/demo/mutate",
+        data=review,
+        headers={"Authorization": f"Bearer {world['credential']}"},
+    )
+    assert answer.ok
+
+
+def test_rows_begin_high_and_have_one_line(visit: Callable[[str], Visitor]) -> None:
+    page = visit("admin").go("/decisions/")
+    page.locator("[data-plot] canvas").wait_for()
+    assert page.get_by_text("cluster alert open").is_visible()
+    assert top_of(page, LOG) <= FIRST_ROW_AT_MOST
+    assert page.evaluate(HEIGHTS) == [34]
+
+
+def test_rows_have_two_lines_on_a_phone(visit: Callable[[str], Visitor]) -> None:
+    visitor = visit("viewer")
+    visitor.look(theme="light", size=PHONE)
+    page = visitor.go("/decisions/")
+    assert page.evaluate(HEIGHTS) == [60]
+    row = page.locator(LOG).first
+    object_, reason = row.locator(".object"), row.locator(".reason")
+    assert object_.bounding_box()["y"] < reason.bounding_box()["y"]  # type: ignore[index]  # both are shown
+
+
+def test_filters_are_a_sheet_on_a_phone(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    visitor = visit("viewer")
+    visitor.look(theme="light", size=PHONE)
+    page = visitor.go("/decisions/")
+    column = page.get_by_role("complementary", name="Filters")
+    opener = visitor.main("button", "Filters")
+    assert not column.is_visible()
+    hand.press(opener)
+    column.wait_for()
+    hand.press(column.get_by_role("button", name="Close the filters"))
+    column.wait_for(state="hidden")
+    hand.press(opener)
+    hand.press(column.get_by_role("link", name="denied"))
+    page.wait_for_url("**/decisions/?verdict=denied")
+
+
+def test_facets_narrow_the_log_and_widen_it_again(
+    visit: Callable[[str], Visitor], hand: Hand
+) -> None:
+    page = visit("viewer").go("/decisions/?last=30d")
+    column = page.get_by_role("complementary", name="Filters")
+    hand.press(column.get_by_role("link", name="denied"))
+    page.wait_for_url("**/decisions/?*verdict=denied*")
+    words = page.locator(f"{LOG} .verdict").all_inner_texts()
+    assert {each.strip() for each in words} == {"denied"}
+    hand.press(column.get_by_role("link", name="denied"))
+    page.wait_for_url("**/decisions/?last=30d")
+
+
+def test_time_is_picked_and_moved(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    visitor = visit("viewer")
+    page = visitor.go("/decisions/?cluster=demo")
+    hand.press(page.locator("details.period > summary"))
+    hand.press(visitor.main("link", "Last 24 hours"))
+    page.wait_for_url("**/decisions/?cluster=demo&last=24h")
+    hand.press(visitor.main("link", "Earlier period"))
+    page.wait_for_url("**/decisions/?cluster=demo&since=*&until=*")
+    hand.press(visitor.main("link", "Later period"))
+    page.wait_for_url("**/decisions/?cluster=demo&since=*&until=*")
+
+
+def test_a_bar_selects_its_time(visit: Callable[[str], Visitor]) -> None:
+    page = visit("viewer").go("/decisions/?cluster=demo")
+    plot = page.locator("[data-plot] .u-over")
+    plot.hover()
+    tip = page.locator(".tip.chart")
+    tip.wait_for()
+    assert "denied" in tip.inner_text()
+    plot.click()
+    page.wait_for_url("**/decisions/?cluster=demo&since=*&until=*")
+
+
+def test_newer_decisions_wait_until_they_are_asked_for(
+    visit: Callable[[str], Visitor], world: dict[str, Any], hand: Hand
+) -> None:
+    visitor = visit("viewer")
+    page = visitor.go("/decisions/?namespace=search")
+    first, rows = top_of(page, LOG), page.locator(LOG).count()
+    hand.press(visitor.main("button", "Live"))
+    for name in ("arrives-first", "arrives-second"):
+        reviewed(visitor, world, name)
+    button = page.locator("[data-new]")
+    page.locator("[data-new]", has_text="2 new").wait_for()
+    assert (top_of(page, LOG), page.locator(LOG).count()) == (first, rows)
+    hand.press(button)
+    page.locator(".log .arrived tr", has_text="arrives-second").wait_for()
+    assert page.locator(LOG).first.evaluate("row => row === document.activeElement")
+    assert "arrives-second" in page.locator(LOG).nth(0).inner_text()
+    assert "arrives-first" in page.locator(LOG).nth(1).inner_text()
+    assert not button.is_visible()
+
+
+def test_a_view_is_saved_found_and_deleted(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    visitor = visit("viewer")
+    page = visitor.go("/decisions/?verdict=denied")
+    save = page.get_by_role("main").locator("summary", has_text="Save view")
+    hand.press(save)
+    hand.fill(page.get_by_label("Name", exact=True).first, "Refused")
+    hand.press(visitor.main("button", "Save"))
+    page.locator(".views > summary", has_text="Refused").wait_for()
+    visitor.go("/decisions/")
+    hand.press(page.locator(".views > summary"))
+    hand.press(visitor.main("link", "Refused"))
+    page.wait_for_url("**/decisions/?verdict=denied")
+    hand.press(save)
+    hand.press(visitor.main("button", "Delete Refused"))
+    page.locator(".views").wait_for(state="detached")
