@@ -82,6 +82,7 @@ STATUSES: Final = {"decisions, wrong filter": 400}
 PUBLIC: Final = {"sign in": "/accounts/login/"}
 NO_PAGES: Final = {
     "decisions/newer/": "a part of the list of decisions",
+    "^decisions/(?P<pk>[0-9a-z]{16})/panel$": "a part of the list of decisions",
     "decisions/export.<str:form>": "a file",
     "decisions/views/": "a form's address",
     "decisions/views/<int:pk>/drop/": "a form's address",

@@ -10,6 +10,7 @@ from tests.browser.visitor import PHONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from playwright.sync_api import Page
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.ui
 LOG = ".log > tbody > tr"
 FIRST_ROW_AT_MOST = 300
+GAP = "part => part.getBoundingClientRect().bottom - innerHeight"
 HEIGHTS = f"[...new Set([...document.querySelectorAll('{LOG}')].map((row) => row.offsetHeight))]"
 
 
@@ -161,3 +163,90 @@ def test_a_view_is_saved_found_and_deleted(visit: Callable[[str], Visitor], hand
     hand.press(save)
     hand.press(visitor.main("button", "Delete Refused"))
     page.locator(".views").wait_for(state="detached")
+
+
+def is_focused(page: Page, selector: str, number: int) -> bool:
+    row = page.locator(selector).nth(number)
+    return bool(row.evaluate("row => row === document.activeElement"))
+
+
+def test_a_panel_follows_the_rows_and_gives_the_focus_back(
+    visit: Callable[[str], Visitor],
+) -> None:
+    page = visit("viewer").go("/decisions/?verdict=denied")
+    panel = page.get_by_role("complementary", name="The decision in short")
+    for key in ("j", "j", "Enter"):
+        page.keyboard.press(key)
+    panel.get_by_role("heading", name="Request").wait_for()
+    name = panel.locator("header b").inner_text()
+    assert name == page.locator(f"{LOG} [data-open]").nth(1).inner_text()
+    assert is_focused(page, LOG, 1)
+    page.keyboard.press("j")
+    third = page.locator(f"{LOG} [data-open]").nth(2).inner_text()
+    panel.locator("header b", has_text=third).wait_for()
+    assert page.locator(f"{LOG}[aria-selected=true]").count() == 1
+    page.keyboard.press("Escape")
+    panel.wait_for(state="detached")
+    assert is_focused(page, LOG, 2)
+    assert page.locator(f"{LOG}[aria-selected=true]").count() == 0
+    page.keyboard.press("k")
+    assert is_focused(page, LOG, 1)
+    assert not panel.is_visible()
+
+
+def test_a_panel_is_opened_moved_and_closed(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    visitor = visit("viewer")
+    page = visitor.go("/decisions/?verdict=denied")
+    links = page.locator(f"{LOG} [data-open]")
+    panel = page.get_by_role("complementary", name="The decision in short")
+    hand.press(links.first)
+    hand.press(panel.get_by_role("button", name="Next decision"))
+    panel.locator("header b", has_text=links.nth(1).inner_text()).wait_for()
+    hand.press(panel.get_by_role("button", name="Previous decision"))
+    panel.locator("header b", has_text=links.first.inner_text()).wait_for()
+    hand.press(panel.get_by_role("button", name="Close"))
+    panel.wait_for(state="detached")
+    assert is_focused(page, LOG, 0)
+
+
+def test_enter_on_the_shown_row_opens_the_whole_page(visit: Callable[[str], Visitor]) -> None:
+    page = visit("viewer").go("/decisions/?verdict=denied")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.get_by_role("complementary", name="The decision in short").wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Why it was denied").wait_for()
+
+
+def test_a_panel_ends_with_the_window(visit: Callable[[str], Visitor]) -> None:
+    page = visit("viewer").go("/decisions/?verdict=denied")
+    page.locator(LOG).first.click()
+    footer = page.locator("#panel > footer")
+    for scrolled in (0, 200, 9000):
+        page.evaluate(f"scrollTo(0, {scrolled})")
+        page.wait_for_timeout(200)  # for the event of the scroll
+        assert abs(footer.evaluate(GAP)) <= 1
+    assert footer.is_visible()
+
+
+def test_rows_lead_to_the_page_on_a_phone(visit: Callable[[str], Visitor]) -> None:
+    visitor = visit("viewer")
+    visitor.look(theme="light", size=PHONE)
+    page = visitor.go("/decisions/?verdict=denied")
+    page.locator(LOG).first.click()
+    page.get_by_role("heading", name="Why it was denied").wait_for()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("query", ["verdict=denied", "verdict=mutated", "verdict=allowed"])
+def test_a_panel_is_accessible(
+    visit: Callable[[str], Visitor], axe: Path, theme: str, query: str
+) -> None:
+    visitor = visit("admin")
+    page = visitor.go(f"/decisions/?{query}")
+    page.locator(LOG).first.click()
+    page.get_by_role("complementary", name="The decision in short").wait_for()
+    for width in (1440, 1000):
+        visitor.look(theme=theme, size={"width": width, "height": 900})
+        assert visitor.hindrances(axe) == []
+        assert visitor.overflow() == ""

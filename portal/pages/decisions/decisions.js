@@ -1,6 +1,7 @@
-// Pages of decisions: copy buttons, selecting a time in the plot, the live tail, the sheet of
-// filters. All optional.
+// Pages of decisions: copy buttons, selecting a time in the plot, the sheet of filters, the panel
+// and the live tail. All optional.
 
+import { offerPanel } from "./panel.js";
 import { offerTail } from "./tail.js";
 
 const announce = (text) => {
@@ -8,25 +9,28 @@ const announce = (text) => {
   if (place) place.textContent = text;
 };
 
-for (const button of document.querySelectorAll("[data-copy]")) {
-  const source = document.getElementById(button.dataset.copy);
-  if (!source || !navigator.clipboard) continue;
-  const words = button.innerHTML;
-  button.hidden = false;
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(source.textContent);
-      button.textContent = "Copied";
-      announce("Copied");
-    } catch {
-      getSelection().selectAllChildren(source);
-      announce("Selected: copy it with the keyboard");
-    }
-    setTimeout(() => {
-      button.innerHTML = words;
-      announce("");
-    }, 2000);
-  });
+function offerCopies(place) {
+  if (!navigator.clipboard) return;
+  for (const button of place.querySelectorAll("[data-copy]")) {
+    const source = document.getElementById(button.dataset.copy);
+    if (!source) continue;
+    const words = button.innerHTML;
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(source.textContent);
+        button.textContent = "Copied";
+        announce("Copied");
+      } catch {
+        getSelection().selectAllChildren(source);
+        announce("Selected: copy it with the keyboard");
+      }
+      setTimeout(() => {
+        button.innerHTML = words;
+        announce("");
+      }, 2000);
+    });
+  }
 }
 
 // A time selected in the plot becomes part of the query; the rest of it stays.
@@ -53,4 +57,6 @@ if (close) {
   });
 }
 
+offerCopies(document);
+offerPanel(offerCopies);
 offerTail();

@@ -28,12 +28,7 @@ class LogRow:
     @property
     def name(self) -> str:
         """The owner's name; the object's where no controller made it."""
-        event = self.event
-        if owner := self.line.newest.owner.name:
-            return owner
-        if event.kind in _GENERATED_KINDS and event.name:
-            return owners.named(event.name.rstrip("-")) or event.name
-        return event.name or event.kind or "unreadable review"
+        return self.line.newest.owner.name or owner_name(self.event)
 
     @property
     def reason(self) -> str:
@@ -49,6 +44,13 @@ class LogRow:
     def milliseconds(self) -> str:
         """How long the decision took."""
         return f"{self.event.duration_us / 1000:.1f}"
+
+
+def owner_name(event: AuditEvent) -> str:
+    """The owner's name, as far as the object's name shows it."""
+    if event.kind in _GENERATED_KINDS and event.name:
+        return owners.named(event.name.rstrip("-")) or event.name
+    return event.name or event.kind or "unreadable review"
 
 
 def log_rows(lines: Iterable[DecisionLine]) -> Iterator[LogRow]:

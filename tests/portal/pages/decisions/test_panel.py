@@ -1,0 +1,164 @@
+"""The panel beside the log: its words and bars, who may open it, and what it asks."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from admission.models import AuditEvent, Verdict, decision_id
+from portal.pages.decisions.panel import RoomBar, headline, panel_faults, room_bar
+from tests import people
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+pytestmark = pytest.mark.django_db
+HTMX = {"HX-Request": "true"}
+QUOTA = {"kind": "ResourceQuota", "namespace": "team", "name": "compute", "revision": 1}
+LIMITS = {"kind": "LimitRange", "namespace": "team", "name": "limits", "revision": 1}
+
+
+def exceeded(resource: str, used: str, requested: str, hard: str) -> dict[str, Any]:
+    numbers = {"resource": resource, "used": used, "requested": requested, "hard": hard}
+    return {
+        "reason": "ExceededQuota", "field": "spec", "message": "exceeded quota: compute, ...",
+        "policy": QUOTA, "rule": None, "numbers": numbers,
+    }  # fmt: skip
+
+
+def above(message: str = "maximum cpu is 1, but limit is 2") -> dict[str, Any]:
+    return {
+        "reason": "MaxConstraint", "field": "spec", "message": message,
+        "policy": LIMITS, "rule": 0, "numbers": {},
+    }  # fmt: skip
+
+
+def put(**fields: Any) -> AuditEvent:
+    made = AuditEvent(
+        **{
+            "id": decision_id.encode(int(datetime.now(UTC).timestamp() * 1000) - 1000, 1),
+            "duration_us": 1500,
+            "cluster": "prod",
+            "phase": "validate",
+            "operation": "CREATE",
+            "kind": "Pod",
+            "namespace": "team",
+            "name": "web-5d9f8c7b6d-x2x4z",
+            "user": "system:serviceaccount:kube-system:replicaset-controller",
+            "verdict": Verdict.ALLOWED,
+            "code": 200,
+            **fields,
+        }
+    )
+    made.save()
+    return made
+
+
+@pytest.fixture
+def reader(client: Client, db: None) -> Client:
+    client.force_login(people.person("reader"))
+    return client
+
+
+def address(event: AuditEvent) -> str:
+    return f"/decisions/{event.pk}/panel"
+
+
+def test_scripts_get_a_part_and_people_the_page(reader: Client) -> None:
+    event = put()
+    part = reader.get(address(event), headers=HTMX)
+    assert part.status_code == 200
+    assert b"<html" not in part.content
+    assert "no-store" in part["Cache-Control"]
+    page = reader.get(address(event))
+    assert (page.status_code, page["Location"]) == (302, f"/decisions/{event.pk}")
+
+
+def test_what_is_hidden_is_not_found(client: Client) -> None:
+    event = put()
+    assert client.get(address(event), headers=HTMX).status_code == 302
+    client.force_login(people.person(cluster="prod", namespace="other"))
+    assert client.get(address(event), headers=HTMX).status_code == 404
+
+
+def test_a_denial_in_short(reader: Client) -> None:
+    found = [exceeded("pods", "7", "2", "8"), above(), above("two"), above("three")]
+    event = put(verdict=Verdict.DENIED, code=403, violations=found, more_violations=2)
+    context = reader.get(address(event), headers=HTMX).context
+    assert (context["name"], context["account"]) == ("web", "replicaset-controller")
+    assert [fault.bar is not None for fault in context["faults"]] == [True, False, False]
+    assert context["more_faults"] == 3
+
+
+def test_a_mutation_in_short(reader: Client) -> None:
+    patch = [{"op": "add", "path": f"/metadata/labels/l{n}", "value": "x"} for n in range(10)]
+    event = put(verdict=Verdict.MUTATED, patch=patch, phase="mutate")
+    context = reader.get(address(event), headers=HTMX).context
+    assert len(context["changes"]) + context["more_changes"] == 10
+    assert context["faults"] == []
+
+
+def test_a_panel_asks_as_much_for_any_number_of_violations(reader: Client) -> None:
+    asked = []
+    for number in (1, 40):
+        event = put(
+            id=decision_id.encode(int(datetime.now(UTC).timestamp() * 1000) - 1000, number),
+            verdict=Verdict.DENIED,
+            code=403,
+            violations=[above(str(each)) for each in range(number)],
+        )
+        reader.get(address(event), headers=HTMX)
+        with CaptureQueriesContext(connection) as queries:
+            reader.get(address(event), headers=HTMX)
+        asked.append(len(queries))
+    assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"verdict": "denied", "violations": [exceeded("pods", "1", "1", "1")]},
+         "Quota compute in team has no room for this Pod."),
+        ({"verdict": "denied", "violations": [above()]},
+         "LimitRange limits refuses this Pod."),
+        ({"verdict": "allowed", "observed": [above()]},
+         "LimitRange limits would refuse this Pod."),
+        ({"verdict": "denied", "violations": [{"message": "no", "policy": None}]},
+         "The Pod was denied."),
+        ({"verdict": "denied"}, "The Pod was denied."),
+        ({"verdict": "mutated", "patch": [{"op": "add"}]}, "The Pod was changed."),
+        ({"verdict": "allowed"}, "The Pod was allowed as it is."),
+        ({"verdict": "denied", "kind": ""}, "The review was denied."),
+    ],
+)  # fmt: skip
+def test_a_sentence_says_who_decided(fields: dict[str, Any], sentence: str) -> None:
+    assert headline(AuditEvent(**{"kind": "Pod", **fields})) == sentence
+
+
+def test_quotas_are_told_apart_by_their_resources() -> None:
+    found = [exceeded("pods", "8", "1", "8"), exceeded("requests.cpu", "7", "2", "8"), above()]
+    assert [fault.words for fault in panel_faults([*found, above()])] == [
+        "pods: 8 used + 1 requested, the limit is 8",
+        "requests.cpu: 7 used + 2 requested, the limit is 8",
+        "maximum cpu is 1, but limit is 2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "bar"),
+    [
+        ({"used": "7", "requested": "2", "hard": "8"}, RoomBar(78, 22)),
+        ({"used": "0", "requested": "1", "hard": "0"}, RoomBar(0, 100)),
+        ({"used": "500m", "requested": "1", "hard": "1"}, RoomBar(33, 67)),
+        ({"used": "-1", "requested": "2", "hard": "1"}, RoomBar(0, 100)),
+        ({"used": "1", "requested": "1"}, None),
+        ({"used": "one", "requested": "1", "hard": "1"}, None),
+        ({"used": "0", "requested": "0", "hard": "0"}, None),
+    ],
+)
+def test_a_bar_has_the_scale_of_its_numbers(numbers: dict[str, str], bar: RoomBar | None) -> None:
+    assert room_bar({"resource": "cpu", **numbers}) == bar
