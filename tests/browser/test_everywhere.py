@@ -71,8 +71,8 @@ def test_shortcuts_lead_to_pages_and_rows(visit: Callable[[str], Visitor]) -> No
         page.keyboard.press(key)
     row = page.evaluate("document.activeElement.textContent")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/clusters/*/policies/")
-    assert page.url.split("/")[-3] in row
+    page.wait_for_url("**/clusters/*/namespaces/*/*/*/")
+    assert page.url.split("/")[-2] in row
     page.keyboard.press("g")
     page.keyboard.press("d")
     page.wait_for_url("**/decisions/?cluster=*")
@@ -87,7 +87,7 @@ def test_chosen_cluster_is_kept(visit: Callable[[str], Visitor], hand: Hand) -> 
     page.wait_for_url("**/quotas/?cluster=demo")
     navigation = page.get_by_role("navigation", name="Main")
     hand.press(navigation.get_by_role("link", name="All policies"))
-    page.wait_for_url("**/clusters/demo/policies/")
+    page.wait_for_url("**/policies/?cluster=demo")
     hand.press(navigation.get_by_role("link", name="Decisions"))
     page.wait_for_url("**/decisions/?cluster=demo")
 

@@ -34,6 +34,8 @@ FOR_ADMINS = {
     "service account",
     "holds",
     "import",
+    "new policy",
+    "new policy, not known where",
     "new limit range",
     "new quota",
     "new metadata policy",

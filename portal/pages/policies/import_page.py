@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
 
 from csp.constants import NONCE
 from csp.decorators import csp_update
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.decorators import method_decorator
 
 from policies import roles
@@ -111,7 +113,7 @@ class ImportView(ClusterPage):
         messages.success(
             self.request, f"{written} of {counted(len(import_plan.objects), 'objects')} written."
         )
-        return redirect("policy-list", self.cluster.name)
+        return redirect(f"{reverse('all-policies')}?{urlencode({'cluster': self.cluster.name})}")
 
     def _import_text(self) -> str | None:
         """What was pasted, or the file in its place; None for a file that is no text."""

@@ -1,147 +1,201 @@
-"""PolicyListView: policies of all kinds in one UNION, filtered by namespace, kind, mode, words."""
+"""PolicyListView: policies of the whole fleet, by denials or by a column, a page at a time."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, overload
+from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
-from django.db.models import CharField, F, Value
+from django.shortcuts import redirect
 from django.urls import reverse
 
-from engine.policy import Enforcement
+from admission.models import AuditEvent
+from admission.record.policy_hits import PolicyHits, hits_since
 from policies import roles
-from policies.drafts.kinds import BY_NAME, PRIORITY_CLASS
-from policies.models import (
-    LimitRange,
-    MetadataPolicy,
-    Namespace,
-    PolicyRevision,
-    PriorityClass,
-    ResourceQuota,
-)
+from policies.drafts.kinds import BY_NAME
+from policies.models import Namespace, PolicyRevision
+from portal.pages.policies.choices import facets_of, heads_of, query_of, tabs_of
 from portal.pages.policies.page import names_of, route_of
-from portal.pages.views import ClusterPage
+from portal.pages.policies.selection import BY_DENIALS, PolicySelection, asked_by, key_of
+from portal.pages.shell.chosen import visible_clusters
+from portal.pages.views import ClusterPage, PortalPage
+from sync.models import SyncedObject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    from django.db.models import QuerySet
+    from django.http import HttpRequest, HttpResponse
+
+    from admission.record.policy_hits import RecentHits
+    from portal.pages.policies.selection import Asked, PolicyRow
 
 ON_A_PAGE: Final = 50
 NAMES_OFFERED: Final = 1000
-_UNION_COLUMNS: Final = ("kind_name", "namespace_text", "name", "mode", "revision", "updated")
-_POLICY_MODELS: Final = (LimitRange, MetadataPolicy, ResourceQuota)
-LONGEST_FILTER: Final = 253
+HITS_OF: Final = timedelta(hours=24)
+NO_HITS: Final = PolicyHits()
+PORTAL_ONLY: Final = "portal-only"
 
 
-class PolicyListView(ClusterPage):
-    """The policies of a cluster, a page of them at a time."""
+class PagedRows(Sequence["PolicyRow"]):
+    """The first rows, read already, and then those of a query; only a page of them is read."""
+
+    def __init__(self, first: list[PolicyRow], others: Any, total: int) -> None:
+        self._first, self._others, self._total = first, others, total
+
+    def __len__(self) -> int:
+        return self._total
+
+    @overload
+    def __getitem__(self, place: int) -> PolicyRow: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[PolicyRow]: ...
+    def __getitem__(self, place: int | slice) -> PolicyRow | list[PolicyRow]:
+        if isinstance(place, int):
+            return self[place : place + 1][0]
+        begin, end, _ = place.indices(self._total)
+        known = len(self._first)
+        others = self._others[max(begin - known, 0) : end - known] if end > known else ()
+        return [*self._first[begin:end], *others]
+
+
+class PolicyListView(PortalPage):
+    """The policies that the reader may see, of all clusters or of the chosen one."""
 
     template_name = "policies/policies.html"
-    takes_part = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The requested page, the filters, and the kinds that may be created here."""
-        user, cluster = self.request.user, self.cluster
-        asked = {
-            name: self.request.GET.get(name, "").replace("\0", "")[:LONGEST_FILTER]
-            for name in ("namespace", "kind", "mode", "words")
-        }
-        pages = Paginator(self.matching(asked), ON_A_PAGE)
-        page = pages.get_page(self.request.GET.get("page"))
-        namespaces = roles.visible(
-            Namespace.objects.filter(cluster=cluster).order_by("name"),
-            user,
-            cluster="cluster__name",
-            namespace="name",
-        )
+        """The requested page, the filters with their numbers, and what may be created."""
+        user, asked = self.request.user, asked_by(self.request.GET)
+        selection = PolicySelection(user, asked)
+        counts, hits = selection.counts(), recent_hits(user, asked.cluster)
+        is_by_denials = asked.sorted_by == BY_DENIALS
+        first = denied_first(selection, hits) if is_by_denials else []
+        rows = PagedRows(first, selection.rows(without=first), counts.total)
+        page = Paginator(rows, ON_A_PAGE).get_page(self.request.GET.get("page"))
+        everything = query_of(asked, kind="", mode="", words="", namespace="")
         return super().get_context_data(
             **kwargs,
             page=page,
-            lines=self.lines(page.object_list),
+            lines=lines_of(page.object_list, hits),
             asked=asked,
-            is_asked=any(asked.values()),
-            kinds=[kind.name for kind in BY_NAME.values() if not kind.is_configuration],
-            makes=[kind for kind in BY_NAME.values() if kind.is_namespaced],
-            modes=list(Enforcement),
-            namespaces=list(namespaces.values_list("name", flat=True)[:NAMES_OFFERED]),
-            may_make=any(
-                roles.may_somewhere(user, roles.writing(kind.name, "add"))
-                for kind in BY_NAME.values()
-            ),
+            total=counts.total,
+            hits=hits,
+            tabs=tabs_of(asked, counts),
+            facets=facets_of(asked, counts, visible_clusters(self.request)),
+            heads=heads_of(asked),
+            is_by_denials=is_by_denials,
+            by_denials=query_of(asked, order=""),
+            kept=[(name, getattr(asked, name)) for name in ("cluster", "kind", "mode", "order")],
+            everything=everything if asked.is_narrowed else query_of(asked, cluster=""),
+            namespaces=self.namespaces(asked.cluster),
+            begin=self.begin(asked),
         )
 
-    def matching(self, asked: dict[str, str]) -> Any:
-        """The policies that match, as one query over all kinds."""
-        kind_queries = [
-            self._narrowed_query(model.objects.filter(namespace__cluster=self.cluster), asked)
-            for model in _POLICY_MODELS
-            if asked["kind"] in ("", model.kind)
-        ]
-        # Priority classes have neither a namespace nor a mode to match.
-        if asked["kind"] in ("", PRIORITY_CLASS.name) and not (asked["namespace"] or asked["mode"]):
-            kind_queries.append(self._priority_query(asked))
-        if not kind_queries:
-            return LimitRange.objects.none()
-        first_query, *other_queries = kind_queries
-        # UNION ALL: rows of different kinds are never equal, and UNION would sort them to see.
-        union = first_query.union(*other_queries, all=True) if other_queries else first_query
-        return union.order_by("namespace_text", "name", "kind_name")
+    def begin(self, asked: Asked) -> str:
+        """Where a new policy begins, with what is known of it; empty for those who may not."""
+        user = self.request.user
+        kinds = [kind.name for kind in BY_NAME.values() if not kind.is_configuration]
+        if not any(roles.may_somewhere(user, roles.writing(kind, "add")) for kind in kinds):
+            return ""
+        known = {name: getattr(asked, name) for name in ("kind", "cluster", "namespace")}
+        query = urlencode({name: value for name, value in known.items() if value})
+        return reverse("policy-begin") + (f"?{query}" if query else "")
 
-    def _narrowed_query(self, queryset: QuerySet[Any], asked: dict[str, str]) -> Any:
+    def namespaces(self, cluster: str) -> list[str]:
+        """Names that the field of namespaces offers."""
         seen = roles.visible(
-            queryset,
-            self.request.user,
-            cluster="namespace__cluster__name",
-            namespace="namespace__name",
-        )
-        if asked["namespace"]:
-            seen = seen.filter(namespace__name=asked["namespace"])
-        if asked["mode"]:
-            seen = seen.filter(enforcement=asked["mode"])
-        if asked["words"]:
-            seen = seen.filter(name__icontains=asked["words"])
-        kind_column = Value(queryset.model.kind, output_field=CharField())
-        columns = {"kind_name": kind_column, "namespace_text": F("namespace__name")}
-        # Without an order: SQLite allows none in the parts of a UNION.
-        return seen.order_by().annotate(**columns, mode=F("enforcement")).values(*_UNION_COLUMNS)
-
-    def _priority_query(self, asked: dict[str, str]) -> Any:
-        classes = roles.visible(
-            PriorityClass.objects.filter(cluster=self.cluster),
+            Namespace.objects.order_by("name"),
             self.request.user,
             cluster="cluster__name",
-            namespace=None,
+            namespace="name",
         )
-        if asked["words"]:
-            classes = classes.filter(name__icontains=asked["words"])
-        text_columns = {
-            name: Value(text, output_field=CharField())
-            for name, text in (("kind_name", "PriorityClass"), ("namespace_text", ""), ("mode", ""))
+        named = seen.filter(cluster__name=cluster) if cluster else seen
+        return list(named.values_list("name", flat=True).distinct()[:NAMES_OFFERED])
+
+
+class PoliciesOfClusterView(ClusterPage):
+    """The address that the list of one cluster had before there was one for the fleet."""
+
+    takes_part = True
+
+    def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
+        """Lead to the list of the fleet, narrowed to the cluster."""
+        query = request.GET.copy()
+        query["cluster"] = self.cluster.name
+        return redirect(f"{reverse('all-policies')}?{query.urlencode()}")
+
+
+def recent_hits(user: Any, cluster: str) -> RecentHits:
+    """What the policies that the user may see found in the decisions of a day."""
+    decisions: Any = roles.visible(
+        AuditEvent.objects.all(), user, cluster="cluster", namespace="namespace"
+    )
+    if cluster:
+        decisions = decisions.for_cluster(cluster)
+    return hits_since(decisions, datetime.now(UTC) - HITS_OF)
+
+
+def denied_first(selection: PolicySelection, hits: RecentHits) -> list[PolicyRow]:
+    """The policies asked for that have hits, those with the most first."""
+    found = selection.rows_named(hits.by_policy.keys())
+    return sorted(found, key=lambda row: (-hits.by_policy[key_of(row)].total, *key_of(row)))
+
+
+def lines_of(rows: Iterable[PolicyRow], hits: RecentHits) -> list[dict[str, Any]]:
+    """The rows with addresses, the author of the last change, hits and state; two queries."""
+    lines = list(rows)
+    authors, states = _authors_of(lines), _states_of(lines)
+    for line in lines:
+        key = key_of(line)
+        line["user"] = authors.get((*key, line["revision"]), "")
+        line["hits"] = hits.by_policy.get(key, NO_HITS)
+        line["sync"] = states.get(key, PORTAL_ONLY)
+        line["address"] = _row_address(line)
+        line["decisions"] = {
+            "cluster": line["cluster_text"],
+            "policy": f"{line['kind_name']}/{line['namespace_text']}/{line['name']}",
+            "last": "24h",
         }
-        return classes.order_by().annotate(**text_columns).values(*_UNION_COLUMNS)
-
-    def lines(self, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The rows with their addresses and the author of each last change."""
-        policy_rows = list(rows)
-        # One query for the whole page. It matches more pairs than the rows are; the key decides.
-        revisions = PolicyRevision.objects.filter(
-            cluster=self.cluster.name,
-            kind__in={row["kind_name"] for row in policy_rows},
-            namespace__in={row["namespace_text"] for row in policy_rows},
-            name__in={row["name"] for row in policy_rows},
-            number__in={row["revision"] for row in policy_rows},
-        )
-        revision_columns = revisions.values_list("kind", "namespace", "name", "number", "user")
-        authors = {tuple(revision_key): user for *revision_key, user in revision_columns}
-        for row in policy_rows:
-            revision_key = (row["kind_name"], row["namespace_text"], row["name"], row["revision"])
-            row["user"] = authors.get(revision_key, "")
-            row["address"] = _row_address(self.cluster.name, row)
-        return policy_rows
+    return lines
 
 
-def _row_address(cluster: str, row: dict[str, Any]) -> str:
+def _names_in(lines: Iterable[PolicyRow]) -> dict[str, set[Any]]:
+    """Lookups that match these objects, and a few others: each is known by its whole key."""
+    of_column = {"kind": "kind_name", "namespace": "namespace_text", "name": "name"}
+    return {f"{name}__in": {line[column] for line in lines} for name, column in of_column.items()}
+
+
+def _authors_of(lines: Sequence[PolicyRow]) -> Mapping[tuple[Any, ...], str]:
+    revisions = PolicyRevision.objects.filter(
+        **_names_in(lines),
+        cluster__in={line["cluster_text"] for line in lines},
+        number__in={line["revision"] for line in lines},
+    )
+    columns = revisions.values_list("cluster", "kind", "namespace", "name", "number", "user")
+    return {tuple(revision): user for *revision, user in columns}
+
+
+def _states_of(lines: Sequence[PolicyRow]) -> Mapping[tuple[str, ...], str]:
+    objects = SyncedObject.objects.filter(
+        **_names_in(lines), cluster__name__in={line["cluster_text"] for line in lines}, gone=None
+    )
+    columns = objects.values_list(
+        "cluster__name", "kind", "namespace", "name", "state", "cluster__connection__is_paused"
+    )
+    return {tuple(key): _sync_word(state, bool(paused)) for *key, state, paused in columns}
+
+
+def _sync_word(state: str, is_paused: bool) -> str:  # noqa: FBT001 - a column of the same row
+    if state != SyncedObject.State.PENDING:
+        return state
+    return "paused" if is_paused else "writing"
+
+
+def _row_address(row: PolicyRow) -> str:
     kind = BY_NAME[row["kind_name"]]
-    route_names = names_of(kind, cluster=cluster, namespace=row["namespace_text"], name=row["name"])
+    route_names = names_of(
+        kind, cluster=row["cluster_text"], namespace=row["namespace_text"], name=row["name"]
+    )
     return reverse(route_of(kind), kwargs=route_names)

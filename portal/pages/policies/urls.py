@@ -6,7 +6,8 @@ from django.urls import path
 
 from portal.pages.policies.editor import EditorView, NewPolicyView
 from portal.pages.policies.import_page import ImportView
-from portal.pages.policies.list import PolicyListView
+from portal.pages.policies.list import PoliciesOfClusterView, PolicyListView
+from portal.pages.policies.new_policy import NewPolicyPage
 from portal.pages.policies.restart_impact import NewRestartsView, RestartsView
 
 _OF_NAMESPACE = "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/"
@@ -15,7 +16,9 @@ _PRIORITY = {"plural": "priorityclasses"}
 _LIMITED = {"plural": "limitedresources"}
 
 urlpatterns = [
-    path("clusters/<str:cluster>/policies/", PolicyListView.as_view(), name="policy-list"),
+    path("policies/", PolicyListView.as_view(), name="all-policies"),
+    path("policies/new/", NewPolicyPage.as_view(), name="policy-begin"),
+    path("clusters/<str:cluster>/policies/", PoliciesOfClusterView.as_view(), name="policy-list"),
     path("clusters/<str:cluster>/import/", ImportView.as_view(), name="policy-import"),
     path(f"{_OF_NAMESPACE}new", NewPolicyView.as_view(), name="policy-new"),
     path(f"{_OF_NAMESPACE}new/restarts", NewRestartsView.as_view(), name="policy-new-restarts"),

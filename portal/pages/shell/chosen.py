@@ -17,7 +17,7 @@ MOST_CHOICES: Final = 50
 """Clusters in the menu; the page of clusters lists all."""
 _PLACES_IN_LIST: Final = ("page", "before", "after", "line")
 """Parameters that say where in a list the reader is: in another cluster's list they are wrong."""
-_OF_EACH_CLUSTER: Final = frozenset({"namespace-list", "policy-import", "policy-list"})
+_OF_EACH_CLUSTER: Final = frozenset({"namespace-list", "policy-import"})
 """Pages that every cluster has, for whoever sees a part of it."""
 _OF_EACH_WHOLE_CLUSTER: Final = frozenset(
     f"cluster-{page}" for page in ("detail", "enforcement", "objects", "ownership", "runs")

@@ -1,17 +1,16 @@
-"""Pages of the navigation that lead to the list of one cluster: policies, namespaces, drift."""
+"""Pages of the navigation that lead to a page of one cluster: import, namespaces, drift."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.db.models import Count
 from django.shortcuts import redirect
 from django.urls import reverse
 
 from policies import roles
-from policies.models import Cluster, LimitRange, MetadataPolicy, Namespace, ResourceQuota
+from policies.models import Cluster, Namespace
 from portal.pages.shell.chosen import chosen_cluster, visible_clusters
 from portal.pages.shell.counts import WAITING_STATES
 from portal.pages.views import PortalPage
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
-
-_POLICY_MODELS: Final = (LimitRange, MetadataPolicy, ResourceQuota)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,28 +79,6 @@ class ClusterEntryPage(PortalPage):
         return super().get_context_data(
             **kwargs, entries=entries, title=self.title, about=self.about, column=self.column
         )
-
-
-class PoliciesEntry(ClusterEntryPage):
-    """The policies of each cluster."""
-
-    title, column, of_cluster = "All policies", "Policies", "policy-list"
-    about = "Limit ranges, quotas and metadata policies, cluster by cluster."
-
-    def numbers(self) -> Mapping[str, int]:
-        """Policies of namespaces that the reader sees."""
-        found: Counter[str] = Counter()
-        for model in _POLICY_MODELS:
-            rows: Any = model.objects.order_by()
-            seen = roles.visible(
-                rows,
-                self.request.user,
-                cluster="namespace__cluster__name",
-                namespace="namespace__name",
-            )
-            counted = seen.values_list("namespace__cluster__name").annotate(Count("id"))
-            found.update(dict(counted))
-        return found
 
 
 class ImportEntry(ClusterEntryPage):

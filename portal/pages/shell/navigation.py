@@ -92,7 +92,7 @@ _GROUPS: Final[tuple[tuple[str, tuple[_Page, ...]], ...]] = (
     (
         "Policies",
         (
-            _Page("policies", "All policies", "file-text", "all-policies", "policy-list"),
+            _Page("policies", "All policies", "file-text", "all-policies"),
             _Page("classes", "Classes", "template", "class-list"),
             _Page("history", "History", "history", "changes"),
             _Page("import", "Import", "download", "import-policies", "policy-import"),

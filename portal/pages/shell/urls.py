@@ -5,10 +5,9 @@ from __future__ import annotations
 from django.urls import path
 
 from portal.pages.shell.counts import CountsView
-from portal.pages.shell.entries import DriftEntry, ImportEntry, NamespacesEntry, PoliciesEntry
+from portal.pages.shell.entries import DriftEntry, ImportEntry, NamespacesEntry
 
 urlpatterns = [
-    path("policies/", PoliciesEntry.as_view(), name="all-policies"),
     path("namespaces/", NamespacesEntry.as_view(), name="all-namespaces"),
     path("drift/", DriftEntry.as_view(), name="drift"),
     path("import/", ImportEntry.as_view(), name="import-policies"),

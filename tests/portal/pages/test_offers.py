@@ -70,7 +70,6 @@ def test_somebody_with_a_namespace_is_led_there_and_not_told_to_connect(scoped: 
     [
         "/clusters/prod/namespaces/team/limitranges/lr/",
         "/clusters/prod/namespaces/team/limitranges/lr/revisions/",
-        "/clusters/prod/policies/",
         "/clusters/prod/namespaces/team/",
         "/clusters/prod/import/",
     ],

@@ -279,7 +279,7 @@ def test_number_of_queries_does_not_grow(
     with django_assert_max_num_queries(25):
         editor.get(PAGE)
     with django_assert_max_num_queries(15):
-        editor.get("/clusters/prod/policies/")
+        editor.get("/policies/?cluster=prod")
     with django_assert_max_num_queries(13):
         editor.get(f"{PAGE}revisions/")
 

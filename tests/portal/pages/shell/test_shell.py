@@ -45,7 +45,7 @@ def test_navigation_follows_the_chosen_cluster(reader: Client) -> None:
     assert everywhere["decisions"] == "/decisions/"
     assert everywhere["policies"] == "/policies/"
     assert in_prod["decisions"] == "/decisions/?cluster=prod"
-    assert in_prod["policies"] == "/clusters/prod/policies/"
+    assert in_prod["policies"] == "/policies/?cluster=prod"
     assert in_prod["drift"] == "/clusters/prod/objects/"
 
 
@@ -53,7 +53,8 @@ def test_navigation_follows_the_chosen_cluster(reader: Client) -> None:
     ("address", "choice"),
     [
         ("/quotas/?q=a&page=2", "/quotas/?q=a&amp;cluster=other"),
-        ("/clusters/prod/policies/", "/clusters/other/policies/"),
+        ("/policies/?kind=LimitRange&page=2", "/policies/?kind=LimitRange&amp;cluster=other"),
+        ("/clusters/prod/namespaces/", "/clusters/other/namespaces/"),
         ("/clusters/prod/runs/", "/clusters/other/runs/"),
         ("/clusters/prod/namespaces/team/", "/clusters/other/"),
     ],
@@ -76,8 +77,8 @@ def test_a_cluster_that_is_hidden_or_unknown_is_not_chosen(client: Client) -> No
 def test_entry_leads_to_the_only_list_there_is(client: Client) -> None:
     factories.resource_quota({"pods": "3"})
     client.force_login(people.person())
-    for entry, route in {"/policies/": "policies", "/namespaces/": "namespaces"}.items():
-        assert client.get(entry)["Location"] == f"/clusters/prod/{route}/"
+    assert client.get("/namespaces/")["Location"] == "/clusters/prod/namespaces/"
+    assert client.get("/import/")["Location"] == "/clusters/prod/import/"
     assert client.get("/drift/")["Location"] == "/clusters/prod/objects/"
 
 
@@ -87,7 +88,7 @@ def test_entry_counts_what_each_cluster_has(
     for number in range(5):
         factories.cluster(f"more-{number}")
     with django_assert_max_num_queries(10):
-        page: Any = reader.get("/policies/")
+        page: Any = reader.get("/namespaces/")
     entries = {entry.cluster: entry.number for entry in page.context["entries"]}
     assert (entries["prod"], entries["other"], len(entries)) == (1, 0, 7)
 

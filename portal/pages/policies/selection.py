@@ -1,0 +1,241 @@
+"""PolicySelection: the policies that a list asks for, in one UNION; counts by kind, mode, place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import CharField, Count, F, Q, Value
+
+from policies import roles
+from policies.drafts.kinds import PRIORITY_CLASS
+from policies.models import LimitRange, MetadataPolicy, PriorityClass, ResourceQuota
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    PolicyRow = dict[str, Any]
+
+POLICY_MODELS: Final[Mapping[str, Any]] = {
+    model.kind: model for model in (LimitRange, MetadataPolicy, ResourceQuota)
+}
+LONGEST_FILTER: Final = 253
+_COLUMNS: Final = (
+    "id", "kind_name", "cluster_text", "namespace_text", "name", "mode", "revision", "updated",
+)  # fmt: skip
+_PLACE: Final = ("namespace_text", "name", "cluster_text", "kind_name")
+KINDS: Final = (*POLICY_MODELS, PRIORITY_CLASS.name)
+"""What has a tab; priority classes are no policies, and only listed by themselves."""
+BY_DENIALS: Final = "denials"
+ORDERS: Final[Mapping[str, tuple[str, ...]]] = {
+    BY_DENIALS: _PLACE,
+    "name": ("name", "namespace_text", "cluster_text", "kind_name"),
+    "namespace": _PLACE,
+    "cluster": ("cluster_text", "namespace_text", "name", "kind_name"),
+    "mode": ("mode", *_PLACE),
+    "version": ("revision", *_PLACE),
+    "changed": ("updated", *_PLACE),
+}
+"""What a list can be sorted by; a ``-`` before it turns it round. Denials come first by default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the address asks for; an empty field asks for everything."""
+
+    cluster: str = ""
+    namespace: str = ""
+    kind: str = ""
+    mode: str = ""
+    words: str = ""
+    order: str = ""
+
+    @property
+    def sorted_by(self) -> str:
+        """The column that sorts, without its direction; denials for one that is unknown."""
+        column = self.order.removeprefix("-")
+        return column if column in ORDERS else BY_DENIALS
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether the last come first."""
+        return self.order.startswith("-")
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether anything but the cluster, which the frame shows, is left out."""
+        return any((self.namespace, self.kind, self.mode, self.words))
+
+
+def asked_by(query: Mapping[str, str]) -> Asked:
+    """Read the fields of an address; a kind that has no tab is none."""
+    asked = Asked(
+        **{
+            field.name: query.get(field.name, "").replace("\0", "").strip()[:LONGEST_FILTER]
+            for field in fields(Asked)
+        }
+    )
+    return asked if asked.kind in KINDS else replace(asked, kind="")
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySelection:
+    """The policies that a person may see and asks for."""
+
+    user: Any
+    asked: Asked
+
+    def rows(self, *, without: Iterable[PolicyRow] = ()) -> Any:
+        """One query of all kinds, in the order asked for; some rows can be left out."""
+        left_out: dict[str, list[int]] = {}
+        for row in without:
+            left_out.setdefault(row["kind_name"], []).append(row["id"])
+        order = ORDERS[self.asked.sorted_by]
+        direction = "-" if self.asked.is_turned and self.asked.sorted_by != BY_DENIALS else ""
+        queries = [
+            query.exclude(pk__in=left_out.get(kind, ())).values(*_COLUMNS)
+            for kind, query in self._queries().items()
+        ]
+        return _union(queries).order_by(f"{direction}{order[0]}", *order[1:])
+
+    def rows_named(self, keys: Collection[tuple[str, str, str, str]]) -> list[PolicyRow]:
+        """The rows of these policies: cluster, kind, namespace and name."""
+        names = {name for *_, name in keys}
+        namespaces = {namespace for *_, namespace, _ in keys}
+        queries = [
+            query.filter(name__in=names, namespace__name__in=namespaces).values(*_COLUMNS)
+            for kind, query in self._queries().items()
+            if kind in POLICY_MODELS
+        ]
+        if not queries:
+            return []
+        # It matches more pairs than there are keys; the key decides.
+        return [row for row in _union(queries) if key_of(row) in keys]
+
+    def counts(self) -> PolicyCounts:
+        """How many there are of each kind, mode and cluster, chosen or not; one query."""
+        anything = replace(self.asked, kind="", mode="", cluster="")
+        by_kind = PolicySelection(self.user, anything)._queries(all_kinds=True)  # noqa: SLF001 - of its own class
+        grouped = [
+            query.values_list("kind_name", "cluster_text", "mode").annotate(number=Count("pk"))
+            for query in by_kind.values()
+        ]
+        numbers = {(kind, cluster, mode): number for kind, cluster, mode, number in _union(grouped)}
+        return PolicyCounts(self.asked, numbers)
+
+    def _queries(self, *, all_kinds: bool = False) -> dict[str, Any]:
+        """A query for each kind, with columns of the same names."""
+        kind = self.asked.kind
+        queries = {
+            name: self._policies(model)
+            for name, model in POLICY_MODELS.items()
+            if all_kinds or kind in ("", name)
+        }
+        if all_kinds or kind == PRIORITY_CLASS.name:
+            queries[PRIORITY_CLASS.name] = self._priority_classes()
+        return queries
+
+    def _policies(self, model: Any) -> Any:
+        seen = roles.visible(
+            model.objects.all(),
+            self.user,
+            cluster="namespace__cluster__name",
+            namespace="namespace__name",
+        )
+        asked = self.asked
+        wanted = Q()
+        if asked.cluster:
+            wanted &= Q(namespace__cluster__name=asked.cluster)
+        if asked.namespace:
+            wanted &= Q(namespace__name=asked.namespace)
+        if asked.mode:
+            wanted &= Q(enforcement=asked.mode)
+        for word in asked.words.split():
+            wanted &= Q(name__icontains=word) | Q(namespace__name__icontains=word)
+        # Without an order: SQLite allows none in the parts of a UNION.
+        return (
+            seen.filter(wanted)
+            .order_by()
+            .annotate(
+                kind_name=Value(model.kind, output_field=CharField()),
+                cluster_text=F("namespace__cluster__name"),
+                namespace_text=F("namespace__name"),
+                mode=F("enforcement"),
+            )
+        )
+
+    def _priority_classes(self) -> Any:
+        """Priority classes, which have neither a namespace nor a mode to match."""
+        seen = roles.visible(
+            PriorityClass.objects.all(), self.user, cluster="cluster__name", namespace=None
+        )
+        asked = self.asked
+        if asked.namespace or asked.mode:
+            seen = seen.none()
+        if asked.cluster:
+            seen = seen.filter(cluster__name=asked.cluster)
+        for word in asked.words.split():
+            seen = seen.filter(name__icontains=word)
+        return seen.order_by().annotate(
+            kind_name=Value(PRIORITY_CLASS.name, output_field=CharField()),
+            cluster_text=F("cluster__name"),
+            namespace_text=Value("", output_field=CharField()),
+            mode=Value("", output_field=CharField()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyCounts:
+    """Numbers by kind, cluster and mode; each figure ignores the choice of its own field."""
+
+    asked: Asked
+    numbers: Mapping[tuple[str, str, str], int]
+
+    @property
+    def total(self) -> int:
+        """The policies that the list has."""
+        return self.of_kinds()[self.asked.kind]
+
+    def of_kinds(self) -> Counter[str]:
+        """By kind; under the empty name all policies, of which priority classes are none."""
+        found: Counter[str] = Counter()
+        for (kind, cluster, mode), number in self.numbers.items():
+            if self._fits(cluster=cluster, mode=mode):
+                found[kind] += number
+                found[""] += number if kind in POLICY_MODELS else 0
+        return found
+
+    def of_modes(self) -> Counter[str]:
+        """By mode."""
+        found: Counter[str] = Counter()
+        for (kind, cluster, mode), number in self.numbers.items():
+            if mode and self._fits(kind=kind, cluster=cluster):
+                found[mode] += number
+        return found
+
+    def of_clusters(self) -> Counter[str]:
+        """By cluster."""
+        found: Counter[str] = Counter()
+        for (kind, cluster, mode), number in self.numbers.items():
+            if self._fits(kind=kind, mode=mode):
+                found[cluster] += number
+        return found
+
+    def _fits(self, *, kind: str | None = None, **places: str) -> bool:
+        asked = self.asked
+        kinds = (asked.kind,) if asked.kind else tuple(POLICY_MODELS)
+        if kind is not None and kind not in kinds:
+            return False
+        return all(getattr(asked, name) in ("", value) for name, value in places.items())
+
+
+def key_of(row: PolicyRow) -> tuple[str, str, str, str]:
+    """Cluster, kind, namespace and name of a row."""
+    return row["cluster_text"], row["kind_name"], row["namespace_text"], row["name"]
+
+
+def _union(queries: list[Any]) -> Any:
+    first_query, *other_queries = queries
+    # UNION ALL: rows of different kinds are never equal, and UNION would sort them to see.
+    return first_query.union(*other_queries, all=True) if other_queries else first_query
