@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.contrib import admin
-from django.http import JsonResponse
+from django.http import HttpResponseServerError, JsonResponse
+from django.template.loader import render_to_string
 from django.urls import include, path
-from django.views.defaults import page_not_found, server_error
+from django.views.defaults import page_not_found
 
 import portal.auth.admin  # noqa: F401  replaces Django's admin of accounts, which must be registered before
 from policies.problem_details import CONTENT_TYPE, problem
@@ -39,6 +40,8 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 def failed(request: HttpRequest) -> HttpResponse:
     """Answer a defect of the portal: JSON under ``/api/``, else a page."""
     if not request.path_info.startswith("/api/"):
-        return server_error(request)
+        # Without the request: what reads the database or the account may be what failed.
+        page = render_to_string("500.html", {"request_id": request_id.get()})
+        return HttpResponseServerError(page)
     detail = f"the portal failed; its log tells why, under the request id {request_id.get()}"
     return JsonResponse(problem(500, detail), status=500, content_type=CONTENT_TYPE)

@@ -70,8 +70,8 @@ class Visitor:
         """Sign in by the form."""
         self.go("/accounts/login/")
         hand.fill(self.page.get_by_label("Username"), name)
-        hand.fill(self.page.get_by_label("Password"), password)
-        hand.press(self.page.get_by_role("button", name="Sign in"))
+        hand.fill(self.page.get_by_label("Password", exact=True), password)
+        hand.press(self.page.get_by_role("button", name="Sign in", exact=True))
         self.page.wait_for_url(lambda url: "/accounts/login/" not in url)
 
     def look(self, *, theme: str, size: dict[str, int]) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 BEGAN: Final = timedelta(days=28)
-ADA, GRACE, LIN, CI = "ada", "grace", "lin", "ci-deployer"
+ADA, GRACE, LIN, CI = "ada.okafor", "grace.mbeki", "lin.wei", "ci-deployer"
 
 
 @contextmanager

@@ -19,13 +19,13 @@ from policies.manifests.sources import read_sources
 from policies.models import Cluster, QuotaUsagePoint, ResourceQuota
 from portal.dev.demo import connected
 from portal.dev.demo.month import Month
-from portal.dev.demo.plot import BEGAN, CHANGES, at
+from portal.dev.demo.plot import ADA, BEGAN, CHANGES, at
 
 if TYPE_CHECKING:
     from portal.dev.demo.month import DemoPod
 
 STORY: Final = Path(__file__).resolve().parent / "story"
-AUTHOR: Final = Author(user="ada", reason="the policies of the shop move in")
+AUTHOR: Final = Author(user=ADA, reason="the policies of the shop move in")
 
 
 def write_story() -> None:

@@ -47,6 +47,9 @@ def environment(name: str = "") -> dict[str, str]:
     # Only these open clusters' credentials, so only they have the private keys.
     if name not in ("worker", "follow"):
         child_environment["GATEHOUSE_SEAL_PRIVATE_KEYS_FILE"] = os.devnull
+    # These settings alone offer the demo's people at sign-in; nothing else ever names them.
+    if name == "web":
+        child_environment["DJANGO_SETTINGS_MODULE"] = "portal.dev.settings"
     return child_environment
 
 

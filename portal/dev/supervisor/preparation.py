@@ -22,6 +22,7 @@ from django.db import OperationalError, connection
 from portal.auth.accounts import ensure_first_admin
 from portal.dev import bundle
 from portal.dev.demo import begin_demo, demo_credential
+from portal.dev.demo.people import begin_people
 from portal.dev.supervisor.children import StartError
 from portal.health import problems
 from sync.connect import seal_keys
@@ -89,6 +90,7 @@ def prepare_data() -> tuple[str | None, str]:
         if key_problem := problems.keep_key_check():
             sys.stderr.write(f"gatehouse: {key_problem}\n")
         begin_demo()
+        begin_people()
         demo_secret = demo_credential()
         return ensure_first_admin(), demo_secret
     except (SystemCheckError, seal_keys.KeyFileError) as error:
