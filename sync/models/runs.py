@@ -199,6 +199,13 @@ class SyncRun(models.Model):
     def __str__(self) -> str:
         return f"{self.cluster} {self.mode} {self.created:%Y-%m-%d %H:%M:%S}: {self.state}"
 
+    @property
+    def seconds(self) -> float | None:
+        """How long it took; None before its end."""
+        if self.started is None or self.finished is None:
+            return None
+        return (self.finished - self.started).total_seconds()
+
 
 class SyncResult(models.Model):
     """A run's action on one object; the row exists before the write to the cluster."""

@@ -65,7 +65,13 @@ def resolve(
         resolved_rows = SyncedObject.objects.filter(pk=locked_row.pk)
         live_uid = (locked_row.live or {}).get("metadata", {}).get("uid") or locked_row.object_uid
         # The person decided about the cluster's present side, so a later change of it conflicts.
-        resolved_rows.update(base=locked_row.theirs, object_uid=live_uid, version=F("version") + 1)
+        resolved_rows.update(
+            base=locked_row.theirs,
+            object_uid=live_uid,
+            version=F("version") + 1,
+            # At once, so that nobody is asked again before the next pass compares both sides.
+            state=SyncedObject.State.IN_SYNC if choices == THEIRS else SyncedObject.State.PENDING,
+        )
         undo.record_decision(locked_row, before_decision, choices=choices, author=(user, reason))
     return lifecycle.request(cluster, mode=SyncRun.Mode.SYNC, trigger=lifecycle.PERSON, user=user)
 

@@ -17,6 +17,7 @@ from django.db.models import F
 from policies import services
 from policies.models import PolicyRevision
 from policies.services.write import Action, record
+from sync import reconcile
 from sync.models import SyncedObject, SyncRun
 from sync.passes import lifecycle
 from sync.passes.read import manifest_of, read_ownership
@@ -130,7 +131,9 @@ def undo(synced_object: SyncedObject, *, number: int, user: str, reason: str = "
         _put_side_back(row, sides_then["ours"] if is_open else sides_then["live"], author=author)
         base_again = sides_then["base"] if is_open else row.theirs
         undone_row = SyncedObject.objects.filter(pk=row.pk)
-        undone_row.update(base=base_again, version=F("version") + 1)
+        undone_row.update(
+            base=base_again, version=F("version") + 1, state=_state_again(row, base_again)
+        )
         record_decision(row, sides_now, choices="undone", author=author, action=Action.RESTORE)
     return lifecycle.request(cluster, mode=SyncRun.Mode.SYNC, trigger=lifecycle.PERSON, user=user)
 
@@ -140,6 +143,13 @@ def comes_back_open(row: SyncedObject, decision: PolicyRevision) -> bool:
     sides_then = (decision.before or {})["spec"]
     chosen_side = (decision.after or {})["spec"]["choices"]
     return bool(sides_then["theirs"] == row.theirs or chosen_side == "theirs")
+
+
+def _state_again(row: SyncedObject, base: Manifest | None) -> str:
+    """The state that the next pass will find, now that our side is put back."""
+    ours = our_side(row)
+    manifest = ours.to_manifest() if ours else None
+    return reconcile.judge(base, manifest, row.theirs, owned=True).state
 
 
 def _put_side_back(

@@ -25,6 +25,8 @@ PAGES: Final = {
     "object, in conflict": f"{CLUSTER}/objects/LimitRange/search/limits/",
     "ownership": f"{CLUSTER}/ownership/",
     "ownership, previewed": f"{CLUSTER}/ownership/?preview=1",
+    "objects, all states": f"{CLUSTER}/objects/?state=all",
+    "cluster settings": f"{CLUSTER}/settings/",
     "runs": f"{CLUSTER}/runs/",
     "run": f"{CLUSTER}/runs/{{run}}/",
     "authority": f"{CLUSTER}/authority/",

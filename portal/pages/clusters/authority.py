@@ -19,9 +19,9 @@ from portal.authority_switch import (
     other_authority,
     preview,
 )
-from portal.pages.clusters.drift.list import lines_of, listed
+from portal.pages.clusters.drift.queue import in_order, lines_of
+from portal.pages.clusters.head import ClusterTabPage
 from portal.pages.clusters.status import webhook_mark
-from portal.pages.views import ClusterPage
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:
@@ -41,13 +41,14 @@ DIFFERING: Final = (
 )
 
 
-class AuthorityView(ClusterPage):
+class AuthorityView(ClusterTabPage):
     """Both authorities with the effects of a switch; then the switch itself.
 
     ``?to=`` is the second step: the same numbers, a reason, and the button.
     """
 
     template_name = "clusters/authority.html"
+    tab = "settings"
     permission = "policies.change_cluster"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -93,14 +94,15 @@ class AuthorityView(ClusterPage):
 def _differences(cluster: Cluster) -> dict[str, Any]:
     """Counts of the affected policies, and the objects that differ between both sides."""
     not_native = services.not_native(cluster)
-    differing = listed(cluster).filter(kind__in=ENFORCED_BY_BOTH, state__in=DIFFERING)
+    objects = SyncedObject.objects.filter(cluster=cluster, gone=None).select_related("cluster")
+    differing = in_order(objects.filter(kind__in=ENFORCED_BY_BOTH, state__in=DIFFERING))
     return {
         "ranges": LimitRange.objects.filter(namespace__cluster=cluster).count(),
         "quotas": ResourceQuota.objects.filter(namespace__cluster=cluster).count(),
         "policies": MetadataPolicy.objects.filter(namespace__cluster=cluster).count(),
         "absent": dict(sorted(not_native.items())[:DIFFERING_SHOWN]),
         "absent_more": max(len(not_native) - DIFFERING_SHOWN, 0),
-        "differing": lines_of(cluster, differing[:DIFFERING_SHOWN]),
+        "differing": lines_of(differing[:DIFFERING_SHOWN]),
         "differing_count": differing.count(),
         "webhook_mark": webhook_mark(cluster, timezone.now()),
     }

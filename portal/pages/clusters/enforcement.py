@@ -9,8 +9,9 @@ from django.core.paginator import Paginator
 from django.urls import reverse
 
 from policies.db.clock import read_clock
+from portal.pages.clusters.head import ClusterTabPage
 from portal.pages.clusters.status import Mark, webhook_mark
-from portal.pages.views import PAUSING, ClusterPage
+from portal.pages.views import PAUSING
 from sync.enforcement.gaps import GapRemedy
 from sync.enforcement.survey import Because, Enforcer, survey
 from sync.values import WRITTEN_KINDS
@@ -77,10 +78,11 @@ class EnforcementLine:
     gaps: list[MendedGap] = field(default_factory=list)
 
 
-class EnforcementView(ClusterPage):
+class EnforcementView(ClusterTabPage):
     """What enforces what in a cluster, the namespaces in which something is missing first."""
 
     template_name = "clusters/enforcement.html"
+    tab = "settings"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The cluster's gaps, the lines of its namespaces, and their search."""

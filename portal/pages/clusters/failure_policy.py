@@ -1,4 +1,4 @@
-"""FailurePolicyView: what an outage of the portal does to a cluster, chosen on its page."""
+"""FailurePolicyView: what an outage of the portal does to a cluster, chosen in its settings."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class FailurePolicyView(ClusterPage):
         if choice != self.cluster.failure_policy:
             if not reason:
                 messages.error(request, "Nothing was changed: give a reason, it stays on record.")
-                return redirect("cluster-detail", self.cluster.name)
+                return redirect("cluster-settings", self.cluster.name)
             services.set_failure_policy(
                 cluster=self.cluster, failure_policy=choice, user=self.username, reason=reason
             )
             command = install_command(self.cluster)
             text = f"Saved. The API server acts on it once the webhooks are installed: {command}"
             messages.success(request, text)
-        return redirect("cluster-detail", self.cluster.name)
+        return redirect("cluster-settings", self.cluster.name)

@@ -6,39 +6,59 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
 from django.http import HttpResponseBadRequest
 from django.shortcuts import redirect
 from django.utils import timezone
 
 from policies import roles
-from portal.pages.clusters.drift.list import lines_of, listed, state_counts
-from portal.pages.clusters.failure_policy import FAILURE_POLICIES
-from portal.pages.clusters.status import (
-    CONNECTION_WORDS,
-    NEEDS_A_LOOK,
-    cluster_statuses,
-    clusters_in_part,
-    connection_mark,
-    webhook_mark,
-)
+from portal.pages.clusters.busiest import busiest
+from portal.pages.clusters.columns import columns_of, order_of
+from portal.pages.clusters.drift.list import queue_permissions
+from portal.pages.clusters.drift.queue import in_order, lines_of
+from portal.pages.clusters.head import ClusterTabPage
+from portal.pages.clusters.health import facts_of
+from portal.pages.clusters.status import NEEDS_A_LOOK, cluster_statuses, clusters_in_part
 from portal.pages.clusters.usage_differences import ledger_differences
 from portal.pages.views import PAUSING, ClusterPage, PortalPage
 from sync.enforcement.next_steps import is_set_up, next_steps
 from sync.enforcement.survey import survey
-from sync.inventory.cluster_states import open_alerts, under_way, webhook_words
-from sync.models import SyncedObject, SyncOwnership, SyncRun
-from sync.passes.advice import connection_hint
+from sync.inventory.cluster_states import open_alerts, under_way
+from sync.models import SyncedObject, SyncRun
 from sync.runs import pause
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from django.http import HttpRequest, HttpResponse
 
     from policies.models import Cluster
+    from portal.pages.clusters.status import ClusterStatus
     from sync.enforcement.next_steps import NextStep
 
 
-SHOWN: Final = 10
-"""Lines of each table here; the rest is on the table's own page."""
+SHOWN: Final = 8
+"""Rows of drift here; the rest is on the drift's own page."""
+RUNS_SHOWN: Final = 5
+PAGE_SIZE: Final = 50
+FLEET_HEADINGS: Final = (
+    ("name", "Cluster", "what"),
+    ("connection", "Connection", "state"),
+    ("", "Last synchronized", "only-wide"),
+    ("drifted", "Drift", "figure"),
+    ("conflicts", "Conflicts", "figure"),
+    ("", "Enforced by", "only-wide"),
+    ("webhooks", "Webhooks", "webhooks"),
+    ("alerts", "Alerts", "figure"),
+)
+FLEET_ORDER: Final[dict[str, Callable[[ClusterStatus], Any]]] = {
+    "name": lambda row: row.cluster.name,
+    "connection": lambda row: (row.connection.words, row.cluster.name),
+    "drifted": lambda row: (row.drifted, row.cluster.name),
+    "conflicts": lambda row: (row.conflicts, row.cluster.name),
+    "webhooks": lambda row: (row.webhook.words, row.cluster.name),
+    "alerts": lambda row: (row.alerts, row.cluster.name),
+}
 DONE: Final = {
     "pause": "Paused. The portal sends the cluster no request until somebody resumes it.",
     "resume": "Resumed. Waiting and due runs start within seconds.",
@@ -52,78 +72,59 @@ class FleetView(PortalPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The lines and their totals."""
-        statuses_shown = cluster_statuses(self.request.user)
-        connected = [row for row in statuses_shown if hasattr(row.cluster, "connection")]
+        asked, user = self.request.GET, self.request.user
+        search = asked.get("q", "").replace("\0", "").strip()
+        known = cluster_statuses(user)
+        connected = [row for row in known if hasattr(row.cluster, "connection")]
+        name, is_down = order = order_of(asked, FLEET_ORDER, usual="name")
+        found = [row for row in known if search.lower() in row.cluster.name]
+        found.sort(key=FLEET_ORDER[name], reverse=is_down)
         return super().get_context_data(
             **kwargs,
-            rows=statuses_shown,
-            sees_all=roles.sees_all(self.request.user),
-            clusters_in_part=clusters_in_part(self.request.user),
+            rows=known,
+            page=Paginator(found, PAGE_SIZE).get_page(asked.get("page")),
+            columns=list(columns_of(FLEET_HEADINGS, asked, order)),
+            search=search,
+            sees_all=roles.sees_all(user),
+            clusters_in_part=clusters_in_part(user),
             connected=len(connected),
             reachable=sum(row.cluster.connection.state == "ok" for row in connected),
-            in_sync=sum(row.states[SyncedObject.State.IN_SYNC] for row in statuses_shown),
-            objects=sum(row.states.total() for row in statuses_shown),
-            drifted=sum(row.drifted for row in statuses_shown),
-            conflicts=sum(row.conflicts for row in statuses_shown),
-            alerts=sum(row.alerts for row in statuses_shown),
+            drifted=sum(row.drifted for row in known),
+            conflicts=sum(row.conflicts for row in known),
+            alerts=sum(row.alerts for row in known),
             may_connect=self.may("sync.add_clusterconnection"),
         )
 
 
-class ClusterDetailView(ClusterPage):
-    """The state of one cluster, with links to the pages of its actions."""
+class ClusterDetailView(ClusterTabPage):
+    """The health of one cluster, what differs in it, and its busiest namespaces and last runs."""
 
     template_name = "clusters/cluster.html"
+    tab = "overview"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The tables and the marks of the page."""
-        cluster = self.cluster
-        runs = SyncRun.objects.filter(cluster=cluster)
-        webhook_health = getattr(cluster, "webhook_health", None)
-        differing = listed(cluster).filter(state__in=NEEDS_A_LOOK)
-        return super().get_context_data(
-            **kwargs,
-            **_connection_context(cluster),
-            health=webhook_health,
-            webhook_mark=webhook_mark(cluster, timezone.now()),
-            webhooks=webhook_words(webhook_health) if webhook_health else {},
-            states=state_counts(cluster),
-            alerts=open_alerts().filter(cluster=cluster),
-            runs=runs[:SHOWN],
-            under_way=under_way().filter(cluster=cluster).first(),
-            differing=lines_of(cluster, differing[:SHOWN]),
-            differing_count=differing.count(),
-            needs_a_look=",".join(NEEDS_A_LOOK),
-            ownerships=SyncOwnership.objects.filter(cluster=cluster)[:SHOWN],
-            unowned=listed(cluster).filter(state=SyncedObject.State.UNOWNED).count(),
-            ledger=ledger_differences(cluster),
-            next_steps=shown_steps(cluster),
-            may_sync=self.may("sync.add_syncrun"),
-            may_connect=self.may("sync.add_clusterconnection"),
-            may_change=self.may("policies.change_cluster"),
-            failure_policies=FAILURE_POLICIES.items(),
-        )
-
-
-def _connection_context(cluster: Cluster) -> dict[str, Any]:
-    connection = getattr(cluster, "connection", None)
-    timetable = getattr(cluster, "sync_state", None)
-    pass_due = timetable.due if timetable else None
-    return {
-        "connection": connection,
-        "state_words": CONNECTION_WORDS.get(connection.state, "") if connection else "",
-        "connection_mark": connection_mark(cluster),
-        "connection_hint": connection_hint(connection),
-        "clock": _clock_words(connection.clock_skew if connection else None),
-        "timetable": timetable,
-        "is_due": pass_due is not None and pass_due <= timezone.now(),
-    }
-
-
-def _clock_words(clock_skew: float | None) -> str:
-    if clock_skew is None:
-        return "not compared yet"
-    return f"{abs(clock_skew):.1f} s {'behind' if clock_skew < 0 else 'ahead of'} ours"
+        """The boxes, the first rows of the drift, and the tables below."""
+        cluster, now = self.cluster, timezone.now()
+        context = super().get_context_data(**kwargs)
+        to_settle = context["head"].to_settle
+        objects = SyncedObject.objects.filter(cluster=cluster, gone=None)
+        waiting = objects.filter(state__in=NEEDS_A_LOOK).select_related("cluster")
+        facts = facts_of(cluster, now, objects=objects.count(), to_settle=to_settle)
+        return {
+            **context,
+            **queue_permissions(self),
+            "connection": getattr(cluster, "connection", None),
+            "timetable": getattr(cluster, "sync_state", None),
+            "facts": facts,
+            "lines": lines_of(in_order(waiting)[:SHOWN]),
+            "busiest": busiest(cluster, now),
+            "runs": SyncRun.objects.filter(cluster=cluster)[:RUNS_SHOWN],
+            "under_way": under_way().filter(cluster=cluster).first(),
+            "alerts": open_alerts().filter(cluster=cluster),
+            "ledger": ledger_differences(cluster),
+            "next_steps": shown_steps(cluster),
+            "may_connect": self.may("sync.add_clusterconnection"),
+        }
 
 
 def shown_steps(cluster: Cluster) -> list[NextStep]:

@@ -11,7 +11,8 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 
 from policies import services
-from portal.pages.views import ClusterPage, whole_number
+from portal.pages.clusters.head import ClusterTabPage
+from portal.pages.views import whole_number
 from sync.enforcement.ownership_preview import ACTION_WORDS, preview_ownership
 from sync.models import SyncedObject, SyncOwnership
 from sync.passes import resolution
@@ -32,7 +33,7 @@ PLACES_SHOWN: Final = 3
 """Places that a message names."""
 
 
-class OwnershipView(ClusterPage):
+class OwnershipView(ClusterTabPage):
     """Ownerships of a cluster, and the forms that take and release them.
 
     The list of objects sends its form here, too: ``do`` is take or release; ``scope`` is the
@@ -40,6 +41,7 @@ class OwnershipView(ClusterPage):
     """
 
     template_name = "clusters/ownership.html"
+    tab = "settings"
     permission = TAKING
 
     def permission_for(self, request: HttpRequest) -> str:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.http import HttpResponseBadRequest
 from django.shortcuts import get_object_or_404, redirect
 
-from portal.pages.views import ClusterPage, object_address, whole_number
+from portal.pages.clusters.head import ClusterTabPage
+from portal.pages.views import object_address, whole_number
 from sync.inventory.cluster_states import UNDER_WAY, rank
 from sync.models import SyncResult, SyncRun
 from sync.passes import lifecycle, resolution
@@ -34,19 +35,38 @@ class RunOutcome:
     address: str
 
 
-class RunListView(ClusterPage):
+class RunListView(ClusterTabPage):
     """All runs over a cluster, newest first; its form requests another one."""
 
     template_name = "clusters/runs.html"
+    tab = "runs"
     permission = "sync.add_syncrun"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """A page of runs."""
-        cluster_runs = SyncRun.objects.filter(cluster=self.cluster)
-        page = Paginator(cluster_runs, PAGE_SIZE).get_page(self.request.GET.get("page"))
+        """A page of runs, by mode, state, and who or what requested them."""
+        asked = self.request.GET
+        mode, state = asked.get("mode", ""), asked.get("state", "")
+        search = asked.get("q", "").replace("\0", "").strip()
+        found = SyncRun.objects.filter(cluster=self.cluster)
+        if mode in SyncRun.Mode:
+            found = found.filter(mode=mode)
+        if state in SyncRun.State:
+            found = found.filter(state=state)
+        if search:
+            found = found.filter(
+                Q(user__icontains=search)
+                | Q(trigger__icontains=search)
+                | Q(error__icontains=search)
+            )
+        page = Paginator(found, PAGE_SIZE).get_page(asked.get("page"))
         return super().get_context_data(
             **kwargs,
             page=page,
+            modes=SyncRun.Mode.values,
+            states=SyncRun.State.values,
+            mode=mode,
+            state=state,
+            search=search,
         )
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
@@ -63,10 +83,11 @@ class RunListView(ClusterPage):
         return redirect("cluster-run", self.cluster.name, run.uid)
 
 
-class RunView(ClusterPage):
+class RunView(ClusterTabPage):
     """One run, live while it goes on; its form confirms deletions that were held."""
 
     template_name = "clusters/run.html"
+    tab = "runs"
     permission = "sync.change_syncrun"
     run: SyncRun
 

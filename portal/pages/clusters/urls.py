@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from django.urls import path
 
 from portal.pages.clusters.authority import AuthorityView
-from portal.pages.clusters.drift.list import ObjectListView
+from portal.pages.clusters.drift.list import DriftView, ObjectListView
 from portal.pages.clusters.drift.object import ObjectView
 from portal.pages.clusters.enforcement import EnforcementView
 from portal.pages.clusters.failure_policy import FailurePolicyView
 from portal.pages.clusters.overview import ClusterDetailView, FleetView, PauseView
 from portal.pages.clusters.ownership import OwnershipView
 from portal.pages.clusters.runs import ProgressView, RunListView, RunView
+from portal.pages.clusters.settings import SettingsView
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -31,6 +32,7 @@ def _connect(request: HttpRequest) -> HttpResponseBase:
 
 
 urlpatterns = [
+    path("drift/", DriftView.as_view(), name="drift"),
     path("clusters/", FleetView.as_view(), name="cluster-list"),
     path("clusters/-/connect/", _connect, name="cluster-connect"),
     path("clusters/<str:cluster>/", ClusterDetailView.as_view(), name="cluster-detail"),
@@ -53,6 +55,7 @@ urlpatterns = [
     ),
     path("clusters/<str:cluster>/ownership/", OwnershipView.as_view(), name="cluster-ownership"),
     path("clusters/<str:cluster>/pause/", PauseView.as_view(), name="cluster-pause"),
+    path("clusters/<str:cluster>/settings/", SettingsView.as_view(), name="cluster-settings"),
     path("clusters/<str:cluster>/runs/", RunListView.as_view(), name="cluster-runs"),
     path("clusters/<str:cluster>/runs/<uuid:uid>/", RunView.as_view(), name="cluster-run"),
     path(

@@ -20,7 +20,8 @@ _PLACES_IN_LIST: Final = ("page", "before", "after", "line")
 _OF_EACH_CLUSTER: Final = frozenset({"namespace-list", "policy-import"})
 """Pages that every cluster has, for whoever sees a part of it."""
 _OF_EACH_WHOLE_CLUSTER: Final = frozenset(
-    f"cluster-{page}" for page in ("detail", "enforcement", "objects", "ownership", "runs")
+    f"cluster-{page}"
+    for page in ("detail", "enforcement", "objects", "ownership", "runs", "settings")
 )
 """Pages that every cluster has, for those who see the whole of it."""
 

@@ -1,4 +1,4 @@
-"""Pages of the navigation that lead to a page of one cluster: import, namespaces, drift."""
+"""Pages of the navigation that lead to a page of one cluster: import, namespaces."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from policies import roles
-from policies.models import Cluster, Namespace
+from policies.models import Namespace
 from portal.pages.shell.chosen import chosen_cluster, visible_clusters
-from portal.pages.shell.counts import WAITING_STATES
 from portal.pages.views import PortalPage
-from sync.models import SyncedObject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,24 +40,15 @@ class ClusterEntryPage(PortalPage):
     """The heading of the numbers; without one there are none."""
     of_cluster: ClassVar[str] = ""
     names: list[str]
-    needs_whole: ClassVar[bool] = False
-    """Whether the list opens only for those who see the whole cluster."""
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]  # a redirection, too
         """Lead to the only cluster there is, or show all."""
-        self.names = self.open_clusters()
+        self.names = visible_clusters(request)
         chosen = chosen_cluster(request)
         asked = [chosen] if chosen in self.names else self.names
         if len(asked) == 1:
             return redirect(self.of_cluster, asked[0])
         return super().get(request, *args, **kwargs)
-
-    def open_clusters(self) -> list[str]:
-        """The clusters whose list opens, by name."""
-        if not self.needs_whole:
-            return visible_clusters(self.request)
-        seen = roles.visible(Cluster.objects.all(), self.request.user, cluster="name", whole=True)
-        return list(seen.order_by("name").values_list("name", flat=True))
 
     def numbers(self) -> Mapping[str, int]:
         """How much there is in each cluster, as far as the reader sees it."""
@@ -102,18 +91,4 @@ class NamespacesEntry(ClusterEntryPage):
             cluster="cluster__name",
             namespace="name",
         )
-        return dict(seen.values_list("cluster__name").annotate(Count("id")))
-
-
-class DriftEntry(ClusterEntryPage):
-    """The objects to settle in each cluster."""
-
-    title, column, of_cluster = "Drift", "Objects to settle", "cluster-objects"
-    about = "Objects that differ between the portal and a cluster."
-    needs_whole = True
-
-    def numbers(self) -> Mapping[str, int]:
-        """Objects that drifted, are in conflict or held."""
-        waiting = SyncedObject.objects.filter(gone=None, state__in=WAITING_STATES).order_by()
-        seen = roles.visible(waiting, self.request.user, cluster="cluster__name", whole=True)
         return dict(seen.values_list("cluster__name").annotate(Count("id")))

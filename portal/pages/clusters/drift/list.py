@@ -1,131 +1,117 @@
-"""List of synced objects: DriftLines with first differences, counts by STATE_WORDS, search."""
+"""ObjectListView, DriftView: objects on both sides of one cluster or of all, in a queue."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.paginator import Paginator
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
-from policies import services
-from portal.pages.clusters.drift.sides import Choice, choice_of
+from policies import roles
+from policies.models import Cluster
+from portal.pages.clusters.drift.queue import STATE_WORDS, in_order, lines_of
+from portal.pages.clusters.head import ClusterTabPage
 from portal.pages.clusters.status import NEEDS_A_LOOK
-from portal.pages.views import ClusterPage, object_address
-from sync.inventory.cluster_states import counted_states, rank
+from portal.pages.shell.chosen import chosen_cluster
+from portal.pages.views import PortalPage
 from sync.models import SyncedObject
-from sync.passes.object_sides import dicts_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from policies.models import Cluster
+    from django.http import QueryDict
 
 PAGE_SIZE: Final = 50
-FIELDS_SHOWN: Final = 3
-"""Fields of an object that a list shows; the others are on its own page."""
-STATE_WORDS: Final = {
-    SyncedObject.State.CONFLICT: "changed on both sides: a person must choose",
-    SyncedObject.State.HELD: "held until a person confirms it",
-    SyncedObject.State.DRIFTED: "changed in the cluster",
-    SyncedObject.State.PENDING: "changed here, on its way to the cluster",
-    SyncedObject.State.UNOWNED: "read only; the portal may not write it",
-    SyncedObject.State.IN_SYNC: "the same on both sides",
-}
-"""The states in words, the most urgent first."""
+ALL: Final = "all"
+_QUEUE: Final = ",".join(NEEDS_A_LOOK)
 
 
-@dataclass(frozen=True, slots=True)
-class DriftLine:
-    """One object of a list, with the first of its differences on all sides."""
-
-    object: SyncedObject
-    address: str
-    differences: Sequence[Choice]
-    more: int
-    who: str
-    can_be_owned: bool
+def queue_permissions(page: PortalPage) -> dict[str, bool]:
+    """Whether the reader may settle rows, and release their ownership."""
+    return {
+        "may_settle": page.may("sync.change_syncedobject"),
+        "may_release": page.may("sync.delete_syncownership"),
+    }
 
 
-def listed(cluster: Cluster) -> QuerySet[SyncedObject]:
-    """The objects of a cluster without their manifests, the most urgent first."""
-    synced_objects = SyncedObject.objects.filter(cluster=cluster, gone=None)
-    # Three manifests of each row, which a list does not show, would be most of the work.
-    return synced_objects.defer("base", "theirs", "live").order_by(
-        rank("state", STATE_WORDS), "namespace", "kind", "name"
-    )
-
-
-def lines_of(cluster: Cluster, objects: Iterable[SyncedObject]) -> list[DriftLine]:
-    """Put each object into a line."""
-    drift_lines = []
-    for synced_object in objects:
-        differences = dicts_in(synced_object.differences)
-        managers = {str(diff["manager"]) for diff in differences if diff.get("manager")}
-        drift_line = DriftLine(
-            object=synced_object,
-            address=object_address(cluster.name, synced_object),
-            differences=[choice_of(n, diff) for n, diff in enumerate(differences[:FIELDS_SHOWN])],
-            more=max(len(differences) - FIELDS_SHOWN, 0),
-            who=", ".join(sorted(managers)),
-            can_be_owned=synced_object.kind in services.KINDS,
-        )
-        drift_lines.append(drift_line)
-    return drift_lines
-
-
-def state_counts(cluster: Cluster) -> list[dict[str, Any]]:
-    """The number of objects in each state, the most urgent first, empty states included."""
-    synced_objects = SyncedObject.objects.filter(cluster=cluster)
-    count_by_state = {state: number for _, state, number in counted_states(synced_objects)}
-    return [
-        {"state": state, "words": words, "number": count_by_state.get(state, 0)}
-        for state, words in STATE_WORDS.items()
-    ]
-
-
-class ObjectListView(ClusterPage):
-    """All objects of a cluster that are compared, by state and by name."""
+class ObjectListView(ClusterTabPage):
+    """The objects of a cluster: those that wait for a person, or those of other states."""
 
     template_name = "clusters/objects.html"
+    tab = "drift"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """A page of lines, the states to choose from and the search."""
-        asked = self.request.GET
-        states = [state for state in asked.get("state", "").split(",") if state in STATE_WORDS]
-        search = asked.get("q", "").replace("\0", "").strip()
-        objects = listed(self.cluster)
-        if states:
-            objects = objects.filter(state__in=states)
-        if search:
-            objects = objects.filter(Q(namespace__startswith=search) | Q(name__startswith=search))
-        page = Paginator(objects, PAGE_SIZE).get_page(asked.get("page"))
+        """A page of rows, the states to choose from and the search."""
+        objects = SyncedObject.objects.filter(cluster=self.cluster, gone=None)
+        context = super().get_context_data(**kwargs)
+        return {
+            **context,
+            **queue_permissions(self),
+            **queue_page(objects, self.request.GET),
+            "may_own": self.may("sync.add_syncownership"),
+            "is_compared": objects.exists(),
+        }
+
+
+class DriftView(PortalPage):
+    """The objects that wait for a person, of all clusters that the reader sees as a whole."""
+
+    template_name = "clusters/drift.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """A page of rows; a fixed number of queries for any number of clusters."""
+        objects = SyncedObject.objects.filter(gone=None)
+        seen = roles.visible(objects, self.request.user, cluster="cluster__name", whole=True)
+        cluster = chosen_cluster(self.request)
+        if cluster:
+            seen = seen.filter(cluster__name=cluster)
         return super().get_context_data(
             **kwargs,
-            lines=lines_of(self.cluster, page),
-            page=page,
-            search=search,
-            state=",".join(states),
-            choices=_state_choices(self.cluster, states),
-            may_own=self.may("sync.add_syncownership"),
-            may_release=self.may("sync.delete_syncownership"),
-            back=asked.urlencode(),
+            **queue_page(seen, self.request.GET),
+            may_settle=roles.may_somewhere(self.request.user, "sync.change_syncedobject"),
+            may_release=roles.may_somewhere(self.request.user, "sync.delete_syncownership"),
+            shows_clusters=not cluster,
+            cluster_name=cluster,
+            sees_any=roles.visible(
+                Cluster.objects.all(), self.request.user, cluster="name", whole=True
+            ).exists(),
         )
 
 
-def _state_choices(cluster: Cluster, states: list[str]) -> list[dict[str, Any]]:
-    count_by_state = {row["state"]: row["number"] for row in state_counts(cluster)}
-    state_groups: list[tuple[str, list[str]]] = [
-        ("all", []),
-        ("needs attention", list(NEEDS_A_LOOK)),
-        *((str(state.value), [str(state.value)]) for state in STATE_WORDS),
+def queue_page(objects: QuerySet[SyncedObject], asked: QueryDict) -> dict[str, Any]:
+    """The rows, the states with their numbers, and what was asked for."""
+    wanted = asked.get("state", "")
+    states = [state for state in wanted.split(",") if state in STATE_WORDS]
+    if not states and wanted != ALL:
+        states = list(NEEDS_A_LOOK)
+    search = asked.get("q", "").replace("\0", "").strip()
+    counts = dict(objects.order_by().values_list("state").annotate(Count("id")))
+    found = objects.filter(state__in=states) if states else objects
+    if search:
+        found = found.filter(Q(namespace__icontains=search) | Q(name__icontains=search))
+    rows = in_order(found).select_related("cluster")
+    page = Paginator(rows, PAGE_SIZE).get_page(asked.get("page"))
+    return {
+        "lines": lines_of(page),
+        "page": page,
+        "search": search,
+        "state": "" if states == list(NEEDS_A_LOOK) else wanted if states else ALL,
+        "is_queue": bool(states) and set(states) <= set(NEEDS_A_LOOK),
+        "choices": _state_choices(counts, states),
+        "back": asked.urlencode(),
+    }
+
+
+def _state_choices(counts: dict[str, int], states: list[str]) -> list[dict[str, Any]]:
+    choices: list[tuple[str, str, list[str]]] = [
+        ("needs attention", "", list(NEEDS_A_LOOK)),
+        *((words, str(state), [str(state)]) for state, words in STATE_WORDS.items()),
+        ("all", ALL, []),
     ]
     return [
         {
             "label": label,
-            "number": sum(count_by_state[state] for state in states_in_group or count_by_state),
-            "state": ",".join(states_in_group),
-            "current": states == states_in_group,
+            "state": state,
+            "number": sum(counts.get(one, 0) for one in group or counts),
+            "current": states == group,
         }
-        for label, states_in_group in state_groups
+        for label, state, group in choices
     ]

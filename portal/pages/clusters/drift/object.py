@@ -11,14 +11,15 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.shortcuts import get_object_or_404, redirect
 
 from policies.models import PolicyRevision
-from portal.pages.clusters.drift.list import STATE_WORDS
+from portal.pages.clusters.drift.queue import RESOLVABLE, STATE_WORDS
 from portal.pages.clusters.drift.sides import (
     Side,
     choices_of,
     lines_of_manifest,
     sides_of,
 )
-from portal.pages.views import NO_NAMESPACE, ClusterPage, object_address, whole_number
+from portal.pages.clusters.head import ClusterTabPage
+from portal.pages.views import NO_NAMESPACE, object_address, whole_number
 from sync import reconcile
 from sync.models import SyncedObject
 from sync.passes import resolution, undo
@@ -31,19 +32,17 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
-RESOLVABLE: Final = (SyncedObject.State.CONFLICT, SyncedObject.State.DRIFTED)
-"""States that a person's choice ends."""
-RESOLVED: Final = "resolved: the next pass carries it out"
 SIDES: Final = ("ours", "theirs")
 OVERTAKEN: Final = "One of the sides changed after this page was shown. Look again, then choose."
 REVISIONS_SHOWN: Final = 10
 CHOSEN: Final = {"ours": "took all of ours", "theirs": "took all of theirs", "undone": "undid it"}
 
 
-class ObjectView(ClusterPage):
+class ObjectView(ClusterTabPage):
     """The three sides of an object; its form resolves the differences."""
 
     template_name = "clusters/object.html"
+    tab = "drift"
     permission = "sync.change_syncedobject"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -56,7 +55,7 @@ class ObjectView(ClusterPage):
             **kwargs,
             thing=thing,
             seen=seen(thing, ours),
-            state_words=_state_words(thing),
+            state_words=STATE_WORDS[SyncedObject.State(thing.state)],
             sides=sides_of(thing.base, manifest, thing.theirs),
             differences=choices_of(thing, manifest),
             read_only=thing.kind in READ_KINDS,
@@ -126,13 +125,6 @@ class ObjectView(ClusterPage):
     def _refuse(self, message: str, status: int) -> HttpResponse:
         context = self.get_context_data(**self.kwargs, form_error=message)
         return self.render_to_response(context, status=status)
-
-
-def _state_words(thing: SyncedObject) -> str:
-    """The state in words; a resolved one lasts until the next pass."""
-    if thing.state in RESOLVABLE and thing.base == thing.theirs:
-        return RESOLVED
-    return STATE_WORDS[SyncedObject.State(thing.state)]
 
 
 @dataclass(frozen=True, slots=True)

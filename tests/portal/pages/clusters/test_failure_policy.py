@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/clusters/prod/failure-policy/"
-PAGE = "/clusters/prod/"
+PAGE = "/clusters/prod/settings/"
 WHY = "the API server enforces, too"
 
 

@@ -54,9 +54,9 @@ def test_pausing_and_resuming(viewer: Client) -> None:
     connected()
     given = {"do": "pause", "reason": WHY}
     assert viewer.post(ADDRESS, given).status_code == 403
-    assert 'value="pause"' not in text(viewer, "/clusters/prod/")
+    assert 'value="pause"' not in text(viewer, "/clusters/prod/settings/")
     allow(viewer, "change_clusterconnection")
-    assert 'value="pause"' in text(viewer, "/clusters/prod/")
+    assert 'value="pause"' in text(viewer, "/clusters/prod/settings/")
     assert viewer.post(ADDRESS, given)["Location"] == "/clusters/prod/"
     connection = ClusterConnection.objects.get()
     assert (connection.is_paused, connection.paused_by, connection.pause_reason) == (
@@ -91,23 +91,24 @@ def test_every_page_says_that_it_is_paused(viewer: Client) -> None:
     SyncedObject.objects.create(cluster=cluster, state="in-sync", since=now, seen=now, **names)
     run = SyncRun.objects.create(cluster=cluster, mode="sync", trigger="person")
     pause.pause(cluster, user="bob", reason=WHY)
-    within = ("", "objects/", "objects/ResourceQuota/team/rq/", "ownership/", "authority/", "runs/")
-    for place in (*within, f"runs/{run.uid}/", f"runs/{run.uid}/progress"):
+    within = ("", "settings/", "objects/", "ownership/", "authority/", "enforcement/", "runs/")
+    of_object = "objects/ResourceQuota/team/rq/"
+    for place in (*within, of_object, f"runs/{run.uid}/", f"runs/{run.uid}/progress"):
         page = viewer.get(f"/clusters/prod/{place}").content.decode()
         assert "bob" in page, place
         assert "an upgrade &lt;b&gt;" in page, place
         assert 'value="resume"' not in page, place
     listed = text(viewer, "/clusters/")
-    assert ("bob" in listed, ">paused<" in listed) == (True, True)
+    assert ("by bob: an upgrade" in listed, ">paused<" in listed) == (True, True)
     allow(viewer, "change_clusterconnection")
-    assert 'value="resume"' in text(viewer, "/clusters/prod/runs/")
+    assert 'value="resume"' in viewer.get("/clusters/prod/runs/").content.decode()
 
 
 def test_no_run_is_asked_for_while_it_is_paused(viewer: Client) -> None:
     pause.pause(connected(), user="bob", reason=WHY)
     allow(viewer, "add_syncrun")
-    assert 'value="sync"' not in text(viewer, "/clusters/prod/")
-    assert 'value="sync"' not in text(viewer, "/clusters/prod/runs/")
+    assert 'name="mode" value="sync"' not in text(viewer, "/clusters/prod/")
+    assert 'name="mode" value="sync"' not in text(viewer, "/clusters/prod/runs/")
     viewer.post("/clusters/prod/runs/", {"mode": "sync"})
     assert not SyncRun.objects.exists()
     assert "Resume it first" in messages_of(viewer)[0]
