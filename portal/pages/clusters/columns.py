@@ -1,4 +1,4 @@
-"""Columns of a list that can be sorted by a click: the address of the other order, aria-sort."""
+"""SortedHeadings of a list: a click sorts by one; the order asked for, the address of the other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SortedHeading:
     """A heading; ``query`` sorts by it, and is empty where that is not offered."""
 
     label: str
@@ -30,7 +30,7 @@ def order_of(asked: QueryDict, known: Mapping[str, object], *, usual: str) -> tu
 
 def columns_of(
     headings: tuple[tuple[str, str, str], ...], asked: QueryDict, order: tuple[str, bool]
-) -> Iterator[Column]:
+) -> Iterator[SortedHeading]:
     """The headings (key, label, look) with the address that sorts by each; none without a key."""
     now, is_down = order
     for key, label, look in headings:
@@ -41,4 +41,4 @@ def columns_of(
         first = "-" if "figure" in look else ""
         query["sort"] = ("" if is_down else "-") + key if is_now else first + key
         state = ("descending" if is_down else "ascending") if is_now else ""
-        yield Column(label, look, query.urlencode() if key else "", state)
+        yield SortedHeading(label, look, query.urlencode() if key else "", state)
