@@ -15,7 +15,8 @@ from policies.models import Charge
 from policies.models import ResourceQuota as StoredQuota
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from uuid import UUID
 
     from engine.policy import ResourceQuota
     from engine.resource_list import ResourceList
@@ -71,6 +72,13 @@ def consumers_of(
         owner = (known or {}).get(object_name) or owners.named(object_name)
         charges_of[names_by_uid[uid]].append((resource, owner, parse(amounts)))
     return [_held(quota, charges_of[quota.name]) for quota in quotas if charges_of[quota.name]]
+
+
+def quotas_charged_by(owner: str, clusters: Collection[int]) -> set[UUID]:
+    """The uids of the quotas that objects of an owner are charged to; one query."""
+    charges = Charge.objects.filter(cluster__in=clusters, object_name__startswith=owner)
+    held = charges.exclude(state=Charge.State.RELEASED).values_list("quota_uid", "object_name")
+    return {uid for uid, name in held.distinct() if owners.named(name) == owner}
 
 
 def _held(

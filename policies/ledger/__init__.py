@@ -11,7 +11,7 @@ ledger" in ``pyproject.toml`` names the packages that may.
 
 from policies.ledger.book import OPENING_RESOURCE, OPENING_UID
 from policies.ledger.rows import Key, object_key
-from policies.ledger.usage import Point, forget_points, points_of, take_points
+from policies.ledger.usage import Point, forget_points, points_by_uid, points_of, take_points
 
 __all__ = [
     "OPENING_RESOURCE",
@@ -20,6 +20,7 @@ __all__ = [
     "Point",
     "forget_points",
     "object_key",
+    "points_by_uid",
     "points_of",
     "take_points",
 ]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import lru_cache
-from operator import attrgetter
+from functools import lru_cache, reduce
+from operator import attrgetter, or_
 from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import Q
 
 from engine.quantity import ZERO, Quantity
 from engine.request import GroupVersionResource
@@ -22,6 +24,7 @@ from policies.models import QuotaUsage, QuotaUsagePoint, ResourceQuota
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
+    from uuid import UUID
 
     from engine.policy import ResourceQuota as Quota
     from engine.selector import ScopeSelectorRequirement
@@ -169,6 +172,20 @@ def take_points(now: dt.datetime) -> int:
 def forget_points(now: dt.datetime) -> int:
     """Delete points that are too old; returns how many."""
     return QuotaUsagePoint.objects.filter(taken__lt=now - KEPT).delete()[0]
+
+
+def points_by_uid(
+    quotas: Mapping[int, Collection[UUID]], *, since: dt.datetime
+) -> Mapping[UUID, Sequence[Point]]:
+    """The points of quotas, given by the uids in each cluster, oldest first; one query."""
+    wanted = reduce(
+        or_, (Q(cluster=key, quota_uid__in=uids) for key, uids in quotas.items()), Q(pk__in=[])
+    )
+    points: dict[UUID, list[Point]] = defaultdict(list)
+    rows = QuotaUsagePoint.objects.filter(wanted, taken__gte=since).order_by("taken")
+    for uid, taken, used in rows.values_list("quota_uid", "taken", "used"):
+        points[uid].append((taken, used))
+    return points
 
 
 def points_of(

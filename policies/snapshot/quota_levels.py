@@ -1,4 +1,4 @@
-"""QuotasInPlace: quotas with their worst level, from the snapshot and the ledger; one query."""
+"""QuotasInPlace, PlacedQuota: quotas with their levels, from snapshot and ledger; one query."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from engine.policy import ResourceQuota
-    from policies.snapshot.values import ClusterPolicies
+    from policies.snapshot.values import ClusterPolicies, NamespacePolicies, QuotaKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,18 @@ class QuotasInPlace:
     def worst(self) -> Level:
         """The level that needs attention most."""
         return max((level for _, level in self.quotas), key=lambda level: level.rank)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedQuota:
+    """One quota in its place, with the levels of all its resources, and the keys of its rows."""
+
+    cluster: str
+    cluster_id: int
+    namespace: str
+    quota: ResourceQuota
+    key: QuotaKey
+    levels: Sequence[Level]
 
 
 class _Same:
@@ -65,31 +77,55 @@ def visible_quotas(
     )
 
 
+def visible_placed(clusters: Mapping[str, ClusterPolicies], user: Any) -> list[PlacedQuota]:
+    """Every quota that bounds anything and that the user may see, in no order; one query."""
+    used = _used_texts(clusters)
+    return [
+        PlacedQuota(cluster.name, cluster.id, name, quota, key, levels)
+        for cluster, name, found in _readable(clusters)
+        if roles.sees(user, cluster.name, name)
+        for quota in found.policy_set.resource_quotas
+        if (key := found.quota_keys.get(quota.name))
+        and (levels := _levels_of(_Same(quota), used.get(key.id, "{}")))
+    ]
+
+
 def quotas_by_namespace(clusters: Mapping[str, ClusterPolicies]) -> Iterator[QuotasInPlace]:
     """Every namespace with a quota that bounds anything, in no order; one query."""
+    used = _used_texts(clusters)
+    for cluster, name, found in _readable(clusters):
+        levels = [
+            (quota, level)
+            for quota in found.policy_set.resource_quotas
+            if (level := _worst_of(_Same(quota), used.get(found.quota_keys[quota.name].id, "{}")))
+        ]
+        if levels:
+            yield QuotasInPlace(cluster.name, name, levels)
+
+
+def _used_texts(clusters: Mapping[str, ClusterPolicies]) -> dict[int, str]:
+    """The used amounts by quota; as text, which is a cache key and rarely needs to be decoded."""
     keys = [each.id for each in clusters.values()]
-    # As text, which serves as a cache key; it is decoded only when it has changed.
     usages = QuotaUsage.objects.filter(cluster__in=keys).annotate(text=Cast("used", TextField()))
-    used = dict(usages.order_by().values_list("quota_id", "text"))
+    return dict(usages.order_by().values_list("quota_id", "text"))
+
+
+def _readable(
+    clusters: Mapping[str, ClusterPolicies],
+) -> Iterator[tuple[ClusterPolicies, str, NamespacePolicies]]:
+    """Namespaces with quotas; unreadable policies cannot be decoded, there is no level to show."""
     for cluster in clusters.values():
         for name, found in cluster.namespaces.items():
-            # Unreadable policies cannot be decoded: there is no level to show.
-            if not found.quota_keys or found.problem:
-                continue
-            levels = [
-                (quota, level)
-                for quota in found.policy_set.resource_quotas
-                if (
-                    level := _worst_of(
-                        _Same(quota), used.get(found.quota_keys[quota.name].id, "{}")
-                    )
-                )
-            ]
-            if levels:
-                yield QuotasInPlace(cluster.name, name, levels)
+            if found.quota_keys and not found.problem:
+                yield cluster, name, found
 
 
 @lru_cache(maxsize=16_384)
 def _worst_of(quota: _Same, used: str) -> Level | None:
     """The worst level of a quota; cached, since most quotas of a board do not change."""
-    return worst(levels_of(quota.value, loads(used)))
+    return worst(_levels_of(quota, used))
+
+
+@lru_cache(maxsize=16_384)
+def _levels_of(quota: _Same, used: str) -> tuple[Level, ...]:
+    return tuple(levels_of(quota.value, loads(used)))

@@ -38,6 +38,9 @@ PAGES: Final = {
     "namespace without policies": "/clusters/demo-priority/namespaces/kube-system/",
     "quota board": "/quotas/",
     "quota story": "/quotas/demo/payments/",
+    "quota board, one open": "/quotas/?open=demo/payments/critical",
+    "quota, its usage": "/quotas/demo/payments/critical/",
+    "quota, its denials": "/quotas/demo/payments/critical/?tab=denials&raise=1",
     "quota journal": "/quotas/demo/payments/critical/journal/",
     "changes": "/clusters/-/changes/",
     "changes, none": "/clusters/-/changes/?user=nobody-is-called-so",
@@ -101,6 +104,7 @@ NO_PAGES: Final = {
     "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/<str:name>/restarts/": (
         "the editor's, with an answer"
     ),
+    "quotas/<str:cluster>/<str:namespace>/<str:quota>/what-if/": "a part of the panel",
     "clusters/<str:cluster>/failure-policy/": "a form's address",
     "clusters/<str:cluster>/pause/": "a form's address",
     "clusters/<str:cluster>/runs/<uuid:uid>/progress": "a part of a run's page",

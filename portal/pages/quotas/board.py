@@ -1,117 +1,106 @@
-"""QuotaBoardView: QuotasInPlaces in rows, priority classes in columns, worst Levels in cells."""
+"""QuotaBoardView: one bar for each quota, fullest first, with its trend; the panel beside them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.paginator import Paginator
 
-from policies import roles, snapshot
-from policies.ledger.usage import (
-    NEAR,
-    Level,
-    classes_named,
-    counts_class,
-    worst,
-)
+from admission.record.consumers import quotas_charged_by
 from policies.models import PriorityClass
-from policies.snapshot.quota_levels import visible_quotas
+from portal.pages.quotas.panel import panel_of
+from portal.pages.quotas.trend import trends
+from portal.pages.shell.chosen import chosen_cluster, visible_clusters
+from portal.pages.shell.quota_lines import fullest_first, may_raise, quota_lines
 from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from policies.snapshot.quota_levels import QuotasInPlace
+    from portal.pages.quotas.trend import QuotaTrend
+    from portal.pages.shell.quota_lines import QuotaLine
 
-PAGE_SIZE: Final = 25
-CLASS_COLUMNS: Final = 8
-"""Priority classes that have a column; choosing a cluster shows its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class BoardCell:
-    """The worst level among the quotas that count a pod of one priority class."""
-
-    column: str
-    title: str
-    level: Level | None
+PAGE_SIZE: Final = 50
+LONGEST_FILTER: Final = 253
+FILTERS: Final = ("q", "resource", "class", "owner")
+NO_CLASS: Final = "none"
+"""The class of pods without a priority class, in the address."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One line of the board."""
+    """One line of the board; ``may_raise``: the reader may change its limits."""
 
-    place: QuotasInPlace
-    cells: Sequence[BoardCell]
+    line: QuotaLine
+    trend: QuotaTrend
+    may_raise: bool
 
 
 class QuotaBoardView(PortalPage):
-    """All namespaces with quotas that the reader may see, a page at a time."""
+    """All quotas that the reader may see, a page at a time."""
 
     template_name = "quotas/board.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """A page of rows; a fixed number of queries for any number of namespaces."""
-        board_query = self.request.GET
-        cluster_name, only = board_query.get("cluster", ""), board_query.get("needs") == "attention"
-        user = self.request.user
-        clusters = {
-            name: cluster_policies
-            for name, cluster_policies in snapshot.refresh().clusters.items()
-            if roles.sees(user, name)
+        """A page of rows; a fixed number of queries for any number of quotas."""
+        query, user = self.request.GET, self.request.user
+        asked = {
+            name: query.get(name, "").replace("\0", "").strip()[:LONGEST_FILTER] for name in FILTERS
         }
-        on_board = {cluster_name: clusters[cluster_name]} if cluster_name in clusters else clusters
-        search = board_query.get("q", "").replace("\0", "").strip()
-        board = visible_quotas(on_board, user, search=search)
-        needy = [ns for ns in board if ns.worst.needs_attention]
-        shown = sorted(needy, key=lambda ns: ns.worst.rank, reverse=True) if only else board
-        page = Paginator(shown, PAGE_SIZE).get_page(board_query.get("page"))
-        class_columns, left_out = columns_of(list(on_board), board)
+        cluster = chosen_cluster(self.request)
+        lines = quota_lines(user, cluster)
+        found = self._matching(lines, asked)
+        needy = [line for line in found if line.needs_attention]
+        only = query.get("needs") == "attention"
+        page = Paginator(needy if only else found, PAGE_SIZE).get_page(query.get("page"))
+        shown = list(page)
         return super().get_context_data(
             **kwargs,
-            rows=[row_of(ns, class_columns) for ns in page],
-            columns=[(column, title_of(column)) for column in class_columns],
-            left_out=left_out,
+            rows=[
+                BoardRow(line, trend, may_raise(user, line))
+                for line, trend in zip(shown, trends(shown), strict=True)
+            ],
             page=page,
-            total=len(board),
+            total=len(found),
+            number_of_all=len(lines),
             attention=len(needy),
-            near=NEAR,
             only=only,
-            search=search,
-            cluster=cluster_name if cluster_name in clusters else "",
-            clusters=sorted(clusters),
+            asked=asked,
+            is_asked=any(asked.values()),
+            cluster=cluster,
+            shows_cluster=not cluster and len(visible_clusters(self.request)) > 1,
+            resources=sorted({level.resource for line in lines for level in line.placed.levels}),
+            classes=_class_names(cluster, lines),
+            no_class=NO_CLASS,
+            panel=panel_of(self.request, query.get("open", ""), lines),
         )
 
-
-def columns_of(clusters: Sequence[str], places: Sequence[QuotasInPlace]) -> tuple[list[str], int]:
-    """The priority classes by value, then others that quotas name; and how many are left out."""
-    known_classes = (
-        PriorityClass.objects.filter(cluster__name__in=clusters)
-        .order_by("-value", "name")
-        .values_list("name", flat=True)
-    )
-    named_classes: set[str] = set()
-    for place in places:
-        for quota, _ in place.quotas:
-            if quota.scope_selector:
-                named_classes |= classes_named(quota)
-    class_columns = list(dict.fromkeys(known_classes))
-    # Classes that some quota names come first: those are of interest on this board.
-    class_columns.sort(key=lambda name: name not in named_classes)
-    class_columns += sorted(named_classes.difference(class_columns))
-    return ["", *class_columns[:CLASS_COLUMNS]], max(0, len(class_columns) - CLASS_COLUMNS)
-
-
-def title_of(column: str) -> str:
-    """What a column is called."""
-    return column or "no class"
+    def _matching(self, lines: Sequence[QuotaLine], asked: dict[str, str]) -> list[QuotaLine]:
+        """The lines that the filter asks for, fullest first by the resource that it names."""
+        found = [
+            line
+            for line in lines
+            if asked["q"] in line.placed.quota.name or asked["q"] in line.placed.namespace
+        ]
+        if asked["class"]:
+            name = "" if asked["class"] == NO_CLASS else asked["class"]
+            found = [line for line in found if line.counts(name)]
+        if asked["resource"]:
+            found = fullest_first(
+                replace(line, resource=asked["resource"])
+                for line in found
+                if any(level.resource == asked["resource"] for level in line.placed.levels)
+            )
+        if asked["owner"]:
+            clusters = {line.placed.cluster_id for line in found}
+            charged = quotas_charged_by(asked["owner"], clusters)
+            found = [line for line in found if line.placed.key.uid in charged]
+        return found
 
 
-def row_of(place: QuotasInPlace, columns: Sequence[str]) -> BoardRow:
-    """One line: a cell for each column."""
-    board_cells = []
-    for column in columns:
-        level = worst(level for quota, level in place.quotas if counts_class(quota, column))
-        board_cells.append(BoardCell(column, title_of(column), level))
-    return BoardRow(place, board_cells)
+def _class_names(cluster: str, lines: Iterable[QuotaLine]) -> list[str]:
+    """The priority classes of the clusters on the board, the most important first."""
+    clusters = {cluster} if cluster else {line.placed.cluster for line in lines}
+    known = PriorityClass.objects.filter(cluster__name__in=clusters).order_by("-value", "name")
+    return list(dict.fromkeys(known.values_list("name", flat=True)))

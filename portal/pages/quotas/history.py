@@ -1,43 +1,40 @@
-"""QuotaHistoryView: usage of quotas now and over time, their consumers, who waits for them."""
+"""QuotaHistoryView: the quotas of one namespace, their usage, their consumers, who waits."""
 
 from __future__ import annotations
 
-import json
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from django.shortcuts import get_object_or_404
 
 from admission.record.attempts import caused_by, newest_attempts, waiting_of
 from admission.record.consumers import consumers_of
-from policies import ledger, snapshot
-from policies.ledger.usage import Level, counts_class, levels_of
+from policies import snapshot
+from policies.ledger.usage import counts_class
 from policies.models import Namespace
+from portal.pages.quotas.trend import trends
+from portal.pages.shell.quota_lines import may_raise, quota_lines
 from portal.pages.views import ClusterPage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from portal.pages.quotas.trend import QuotaTrend
+    from portal.pages.shell.quota_lines import QuotaLine
 
-    from engine.policy import ResourceQuota
-    from policies.ledger import Point
-    from policies.models import Cluster
 
-PLOTTED: Final = timedelta(days=14)
-PLOT_LINES: Final = 6
-"""Resources of a quota that have a line; more cannot be distinguished."""
-DRAWER: Final = "drawer-story"
+@dataclass(frozen=True, slots=True)
+class QuotaStory:
+    """One quota of the namespace: as on the board, for each of its resources a line."""
+
+    line: QuotaLine
+    trend: QuotaTrend
+    bars: list[QuotaLine]
+    may_raise: bool
 
 
 class QuotaHistoryView(ClusterPage):
-    """The history of a namespace's quotas, in the board's drawer or as a page."""
+    """The quotas of a namespace, all or those that count a priority class."""
 
     template_name = "quotas/history.html"
-
-    def get_template_names(self) -> list[str]:
-        """Only the part inside the page for the drawer."""
-        if self.request.headers.get("HX-Target") == DRAWER:
-            return ["quotas/_history.html"]
-        return [self.template_name]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Usage, consumers and refusals of the quotas that count the given class, or of all."""
@@ -56,46 +53,21 @@ class QuotaHistoryView(ClusterPage):
         history_context = {
             "namespace": namespace,
             "priority": priority_class,
-            "stories": _quota_stories(self.cluster, quotas),
+            "stories": self._stories(namespace.name, {quota.name for quota in quotas}),
             "consumers": consumers_of(self.cluster, namespace.name, quotas, owner_of),
             "caused": caused_by(attempts, self.cluster.name, namespace.name),
             "waiting": waiting_of(attempts),
         }
         return super().get_context_data(**{**kwargs, **history_context})
 
-
-def _quota_stories(
-    cluster: Cluster, quotas: Sequence[ResourceQuota]
-) -> list[tuple[ResourceQuota, list[Level], str]]:
-    """Each quota with its levels now and its usage over time."""
-    points = ledger.points_of(cluster.pk, quotas, since=datetime.now(UTC) - PLOTTED)
-    return [(each, _quota_levels(each), _drawn(each, points.get(each.name, ()))) for each in quotas]
-
-
-def _quota_levels(quota: ResourceQuota) -> list[Level]:
-    return levels_of(quota, {name: str(amount) for name, amount in quota.used.items()})
-
-
-def _drawn(quota: ResourceQuota, points: Sequence[Point]) -> str:
-    """Percent of each limit over time, as the plot reads it; empty without two moments."""
-    bounded = {
-        level.resource: level
-        for level in _quota_levels(quota)
-        if level.hard.nano > 0 and level.used is not None
-    }
-    usage_moments = [(taken, {**used}) for taken, used in points]
-    usage_moments.append((datetime.now(UTC), {name: str(n) for name, n in quota.used.items()}))
-    # Usage is recorded when it changes, so the present is added as the last point.
-    if len(usage_moments) == 1 or not bounded:
-        return ""
-    series = [
-        {
-            "label": name,
-            "values": [
-                next((each.percent for each in levels_of(quota, used) if each.resource == name), 0)
-                for _, used in usage_moments
-            ],
-        }
-        for name in list(bounded)[:PLOT_LINES]
-    ]
-    return json.dumps({"times": [int(at.timestamp()) for at, _ in usage_moments], "series": series})
+    def _stories(self, namespace: str, names: set[str]) -> list[QuotaStory]:
+        """The quotas of these names, fullest first."""
+        lines = [
+            line
+            for line in quota_lines(self.request.user, self.cluster.name)
+            if line.placed.namespace == namespace and line.placed.quota.name in names
+        ]
+        return [
+            QuotaStory(line, trend, line.by_resource, may_raise(self.request.user, line))
+            for line, trend in zip(lines, trends(lines), strict=True)
+        ]

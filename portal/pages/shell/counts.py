@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.http import JsonResponse
 
-from policies import roles, snapshot
-from policies.snapshot.quota_levels import visible_quotas
+from policies import roles
 from portal.pages.shell.chosen import chosen_cluster
+from portal.pages.shell.quota_lines import quota_lines
 from portal.pages.views import PortalPage
 from sync.models import SyncedObject
 
@@ -34,14 +34,8 @@ class CountsView(PortalPage):
 
 
 def quotas_waiting(user: Any, cluster: str) -> int:
-    """Namespaces whose quotas need attention, as the board of quotas counts them."""
-    known = snapshot.refresh().clusters
-    asked = {
-        name: each
-        for name, each in known.items()
-        if cluster in ("", name) and roles.sees(user, name)
-    }
-    return sum(each.worst.needs_attention for each in visible_quotas(asked, user))
+    """Quotas that need attention, as the page of quotas counts them."""
+    return sum(line.needs_attention for line in quota_lines(user, cluster))
 
 
 def objects_waiting(user: Any, cluster: str) -> int:
