@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 OURS: Final = "ours"
 THEIRS: Final = "theirs"
 OWNERSHIP: Final = "SyncOwnership"
+OWNERSHIP_WHY: Final = "ownership"
+"""The reason on record where nobody gave one."""
 
 
 def resolve(
@@ -130,16 +132,34 @@ def require_known_namespace(cluster: Cluster, namespace: str) -> None:
         raise ValidationError({"namespace": ValidationError(unknown, code="unknown_place")})
 
 
-def release_ownership(
-    cluster: Cluster, user: str, *, namespace: str = "", kind: str = "", name: str = ""
+def release_ownership(  # noqa: PLR0913 - the place and the reason, all by name
+    cluster: Cluster,
+    user: str,
+    *,
+    namespace: str = "",
+    kind: str = "",
+    name: str = "",
+    reason: str = "",
 ) -> bool:
     """End an ownership; objects in the cluster stay. False if there was no such ownership."""
     ownership_place = require_place(namespace, kind, name)
     with services.policy_write(cluster):
         deleted, _ = SyncOwnership.objects.filter(cluster=cluster, **ownership_place).delete()
         if deleted:
-            _record_ownership(cluster, ownership_place, Action.DELETE, user=user)
+            _record_ownership(
+                cluster, ownership_place, Action.DELETE, user=user, reason=reason or OWNERSHIP_WHY
+            )
+            _note_unowned(cluster)
     return bool(deleted)
+
+
+def _note_unowned(cluster: Cluster) -> None:
+    """Objects that drifted and are not owned any more wait for nobody: they follow the cluster."""
+    owned = read_ownership(cluster)
+    drifted = SyncedObject.objects.filter(cluster=cluster, state=SyncedObject.State.DRIFTED)
+    rows = drifted.only("kind", "namespace", "name")
+    released = [row.pk for row in rows if not owned.covers(row.key)]
+    SyncedObject.objects.filter(pk__in=released).update(state=SyncedObject.State.UNOWNED)
 
 
 def require_place(namespace: str, kind: str, name: str) -> dict[str, str]:
@@ -151,14 +171,21 @@ def require_place(namespace: str, kind: str, name: str) -> dict[str, str]:
     return {"namespace": namespace, "kind": kind, "name": name}
 
 
-def _record_ownership(cluster: Cluster, place: dict[str, str], action: str, *, user: str) -> None:
+def _record_ownership(
+    cluster: Cluster,
+    place: dict[str, str],
+    action: str,
+    *,
+    user: str,
+    reason: str = OWNERSHIP_WHY,
+) -> None:
     """Record that an ownership begins or ends."""
     text = "/".join(filter(None, place.values())) or "*"
     manifest: dict[str, Any] = {"kind": OWNERSHIP, "metadata": {"name": text}, "spec": place}
     revision_sides = {"after": manifest} if action == Action.CREATE else {"before": manifest}
     revision_names = {"cluster": cluster.name, "namespace": place["namespace"], "kind": OWNERSHIP}
     revision_fields = {**revision_names, "name": text[:253], "action": action, **revision_sides}
-    record(cluster, revision_fields, author=(user, "ownership"))
+    record(cluster, revision_fields, author=(user, reason))
 
 
 def confirm_held(run: SyncRun, user: str, *, read: int | None = None) -> SyncRun:

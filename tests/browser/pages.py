@@ -25,6 +25,8 @@ PAGES: Final = {
     "object, in conflict": f"{CLUSTER}/objects/LimitRange/search/limits/",
     "ownership": f"{CLUSTER}/ownership/",
     "ownership, previewed": f"{CLUSTER}/ownership/?preview=1",
+    "drift, settled": "/drift/settle/?do=restore&object={drifted}",
+    "drift, several to settle": "/drift/settle/?do=accept&object={drifted}&object={conflict}",
     "objects, all states": f"{CLUSTER}/objects/?state=all",
     "cluster settings": f"{CLUSTER}/settings/",
     "runs": f"{CLUSTER}/runs/",
@@ -105,6 +107,7 @@ NO_PAGES: Final = {
         "the editor's, with an answer"
     ),
     "quotas/<str:cluster>/<str:namespace>/<str:quota>/what-if/": "a part of the panel",
+    "clusters/<str:cluster>/objects/<str:kind>/<str:namespace>/<str:name>/sides": "a part of a row",
     "clusters/<str:cluster>/failure-policy/": "a form's address",
     "clusters/<str:cluster>/pause/": "a form's address",
     "clusters/<str:cluster>/runs/<uuid:uid>/progress": "a part of a run's page",

@@ -16,7 +16,7 @@ from django.template.loader import render_to_string  # noqa: E402
 from admission.models import AuditEvent  # noqa: E402
 from policies import services  # noqa: E402
 from policies.models import ApiToken, Cluster, RoleBinding  # noqa: E402
-from sync.models import SyncRun  # noqa: E402
+from sync.models import SyncedObject, SyncRun  # noqa: E402
 from tests.browser.demo_portal import PASSWORD  # noqa: E402
 
 PEOPLE: Final = {
@@ -44,11 +44,18 @@ def main() -> None:
         "credential": credential,
         "people": list(PEOPLE),
         "run": str(SyncRun.objects.filter(cluster__name="demo-connected")[0].uid),
+        "drifted": _object("drifted"),
+        "conflict": _object("conflict"),
         "denied": _newest("denied"),
         "mutated": _newest("mutated"),
         "errors": {name: render_to_string(name) for name in ERRORS},
     }
     sys.stdout.write(json.dumps(names))
+
+
+def _object(state: str) -> str:
+    """The first object in this state."""
+    return str(SyncedObject.objects.filter(state=state).order_by("pk")[0].pk)
 
 
 def _newest(verdict: str) -> str:

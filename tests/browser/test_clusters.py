@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.browser.test_pages import look_around
 from tests.sync.fake_api import fake_api
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def connect(visitor: Visitor, hand: Hand, name: str, api: FakeAPI) -> None:
     hand.press(visitor.main("button", "Connect"))
     visitor.page.wait_for_url(f"**/clusters/{name}/")
     assert visitor.page.get_by_text("Connected. The first import has begun").is_visible()
-    visitor.until(f"/clusters/{name}/objects/", "team/compute")
+    visitor.until(f"/clusters/{name}/objects/?state=all", "team / compute")
 
 
 def confirm(visitor: Visitor, hand: Hand, button: str) -> None:
@@ -135,3 +136,59 @@ def test_a_conflict_is_resolved_by_permitted_users(
     assert visitor.page.get_by_role("button", name="Take all of theirs").count() == (sent == 409)
     # The form lacks the shown version, so that even permitted users change nothing.
     assert visitor.post(path, take="theirs") == sent
+
+
+def opened_drift(visitor: Visitor) -> None:
+    """Open the row of the drifted quota to both sides."""
+    visitor.go("/drift/")
+    row = visitor.page.get_by_role("row", name="compute")
+    row.get_by_role("link", name="compute").click()
+    visitor.page.get_by_role("region", name="Cluster").wait_for()
+
+
+def test_drift_is_settled_in_four_clicks_and_undone(
+    visit: Callable[[str], Visitor], hand: Hand
+) -> None:
+    visitor = visit("admin")
+    page = visitor.go("/")
+    navigation = page.get_by_role("navigation", name="Main")
+    hand.press(navigation.get_by_role("link", name="Drift"))
+    page.wait_for_url("**/drift/")
+    hand.press(page.get_by_role("row", name="compute").locator("summary"))
+    hand.press(page.get_by_role("link", name="Restore the portal's version").first)
+    dialog = page.get_by_role("dialog")
+    hand.fill(dialog.get_by_label("Why (stays on record)"), "nobody asked for it")
+    hand.press(dialog.get_by_role("button", name="Restore"))
+    page.get_by_text("Restored: ResourceQuota checkout/compute").wait_for()
+    assert page.get_by_role("row", name="compute").count() == 0
+    visitor.go("/clusters/demo-connected/objects/ResourceQuota/checkout/compute/")
+    confirm(visitor, hand, "Undo this resolution")
+    page.wait_for_url("**/runs/**")
+    visitor.go("/drift/")
+    assert page.get_by_role("row", name="compute").count() == 1
+
+
+def test_an_open_row_shows_both_sides_and_follows_keys(visit: Callable[[str], Visitor]) -> None:
+    visitor = visit("admin")
+    opened_drift(visitor)
+    page = visitor.page
+    assert page.get_by_role("region", name="Portal").locator("mark").inner_text() == "6"
+    assert page.get_by_role("region", name="Cluster").locator("mark").inner_text() == "8"
+    page.get_by_role("row", name="compute").first.focus()
+    page.keyboard.press("x")
+    bar = page.get_by_role("region", name="Selected rows")
+    bar.get_by_text("1 selected").wait_for()
+    bar.get_by_role("button", name="Accept the cluster's version").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Why (stays on record)").wait_for()
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+
+
+def test_open_states_of_drift_are_accessible(visit: Callable[[str], Visitor], axe: Path) -> None:
+    visitor = visit("admin")
+    opened_drift(visitor)
+    look_around(visitor, axe)
+    visitor.page.get_by_role("link", name="Release ownership").last.click()
+    visitor.page.get_by_role("dialog").get_by_label("Why (stays on record)").wait_for()
+    look_around(visitor, axe)

@@ -1,4 +1,6 @@
-// Keeps the progress of a run fresh. The pages about clusters work without it.
+// Keeps the progress of a run fresh, and the queue of drift. The pages work without it.
+
+import { offerDrift } from "./drift/drift.js";
 
 const PAUSE = 2000;
 
@@ -23,3 +25,4 @@ function follow(place) {
 }
 
 for (const place of document.querySelectorAll("[data-poll]")) follow(place);
+offerDrift();

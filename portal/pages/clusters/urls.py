@@ -12,6 +12,8 @@ from django.urls import path
 from portal.pages.clusters.authority import AuthorityView
 from portal.pages.clusters.drift.list import DriftView, ObjectListView
 from portal.pages.clusters.drift.object import ObjectView
+from portal.pages.clusters.drift.settle import SettleView
+from portal.pages.clusters.drift.side_by_side import SidesView
 from portal.pages.clusters.enforcement import EnforcementView
 from portal.pages.clusters.failure_policy import FailurePolicyView
 from portal.pages.clusters.overview import ClusterDetailView, FleetView, PauseView
@@ -33,6 +35,7 @@ def _connect(request: HttpRequest) -> HttpResponseBase:
 
 urlpatterns = [
     path("drift/", DriftView.as_view(), name="drift"),
+    path("drift/settle/", SettleView.as_view(), name="drift-settle"),
     path("clusters/", FleetView.as_view(), name="cluster-list"),
     path("clusters/-/connect/", _connect, name="cluster-connect"),
     path("clusters/<str:cluster>/", ClusterDetailView.as_view(), name="cluster-detail"),
@@ -52,6 +55,11 @@ urlpatterns = [
         "clusters/<str:cluster>/objects/<str:kind>/<str:namespace>/<str:name>/",
         ObjectView.as_view(),
         name="cluster-object",
+    ),
+    path(
+        "clusters/<str:cluster>/objects/<str:kind>/<str:namespace>/<str:name>/sides",
+        SidesView.as_view(),
+        name="cluster-object-sides",
     ),
     path("clusters/<str:cluster>/ownership/", OwnershipView.as_view(), name="cluster-ownership"),
     path("clusters/<str:cluster>/pause/", PauseView.as_view(), name="cluster-pause"),
