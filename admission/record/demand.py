@@ -49,14 +49,18 @@ class RefusedDemand:
     owners: list[WaitingOwner] = field(default_factory=list)
 
 
-def waiting_owners(visible: AuditEventQuerySet) -> list[WaitingOwner]:
-    """Owners whose newest request exceeded a quota, most refused first; two queries."""
+def waiting_owners(
+    visible: AuditEventQuerySet, *, reason: str = Reason.EXCEEDED_QUOTA.value
+) -> list[WaitingOwner]:
+    """Owners whose newest request was refused, most refused first; two queries.
+
+    ``reason`` is that of the refusals; empty for any.
+    """
     since = datetime.now(UTC) - WAITING
     recent = visible.charged().filter(created__gte=since)
-    denials: Any = (
-        recent.denied()
-        .for_reason(Reason.EXCEEDED_QUOTA.value)
-        .values_list("cluster", "namespace", "kind", "name", "id", "created", "violations")
+    refused = recent.denied()
+    denials: Any = (refused.for_reason(reason) if reason else refused).values_list(
+        "cluster", "namespace", "kind", "name", "id", "created", "violations"
     )
     waiting: dict[_Owner, WaitingOwner] = {}
     for cluster, namespace, kind, name, decision, created, violations in denials.newest(

@@ -8,7 +8,8 @@ CLUSTER: Final = "/clusters/demo-connected"
 PLACE: Final = "/clusters/demo/namespaces/payments"
 PAGES: Final = {
     "home": "/",
-    "home of 14 days": "/?window=fortnight",
+    "home of 30 days": "/?window=month",
+    "home of one cluster": "/?cluster=demo",
     "decisions": "/decisions/",
     "refusals": "/decisions/?verdict=denied",
     "decisions, none": "/decisions/?cluster=nowhere",

@@ -1,38 +1,36 @@
-"""Figures of Home: WindowSteps tallied or counted, Shares of refusals, Latency, fleet in words."""
+"""Figures of Home: WindowSteps by cluster, denials by reason, response times, sparklines."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Count, Sum
 from django.db.models.functions import TruncDay, TruncHour
-from django.utils.timezone import now as current_time
 
 from admission.models import Tally
-from admission.models.tally import added, column_of, stretch_of, with_hits
+from admission.models.tally import column_of, stretch_of, with_hits
 from admission.models.tally import counted as tallied
+from engine.decision import Reason
 from policies import roles
-from policies.models import PolicyRevision
-from policies.plurals import counted
-from portal.pages.decisions.explorer import visible_decisions
+from portal.pages.shell.quota_lines import decisions_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from django.db.models.functions.datetime import TruncBase
 
-    from portal.pages.clusters.status import ClusterStatus
+    from admission.models import AuditEventQuerySet
 
-Span = tuple[datetime, datetime]
 LIVE: Final = timedelta(hours=1)
 """The time back to which decisions are counted one by one where there is no tally."""
 SAMPLE: Final = 1_000
-"""The newest decisions that stand for all in shares and latencies."""
-MARKS: Final = 50
+"""The newest decisions that stand for all in response times."""
 OUTCOMES: Final = ("allowed", "mutated", "would_deny", "denied")
+SPARK_WIDTH, SPARK_HEIGHT = 56, 24
+_CHUNKS: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +39,27 @@ class Window:
 
     name: str
     words: str
+    before: str
+    step_words: str
     length: timedelta
     step: timedelta
     cut: type[TruncBase]
 
 
 WINDOWS: Final = {
-    "day": Window("day", "24 hours", timedelta(days=1), timedelta(hours=1), TruncHour),
-    "fortnight": Window("fortnight", "14 days", timedelta(days=14), timedelta(days=1), TruncDay),
-}
+    "day": Window(
+        "day", "24 hours", "the day before", "this hour",
+        timedelta(days=1), timedelta(hours=1), TruncHour,
+    ),
+    "week": Window(
+        "week", "7 days", "the week before", "today",
+        timedelta(days=7), timedelta(days=1), TruncDay,
+    ),
+    "month": Window(
+        "month", "30 days", "the 30 days before", "today",
+        timedelta(days=30), timedelta(days=1), TruncDay,
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +78,60 @@ class WindowStep:
         return self.allowed + self.mutated + self.would_deny + self.denied
 
 
-def bars(window: Window, now: datetime, user: Any) -> list[WindowStep]:
+@dataclass(frozen=True, slots=True)
+class WindowCounts:
+    """The answers of a window by step and by cluster, and how many there were before it."""
+
+    steps: Sequence[WindowStep]
+    by_cluster: Mapping[str, Counter[str]]
+    before: int
+
+    @property
+    def total(self) -> int:
+        """All answers of the window."""
+        return sum(step.total for step in self.steps)
+
+    def number(self, outcome: str) -> int:
+        """The answers of one outcome."""
+        return sum(getattr(step, outcome) for step in self.steps)
+
+    @property
+    def change(self) -> int | None:
+        """By how many percent there were more than before; None where there were none."""
+        return round(100 * (self.total - self.before) / self.before) if self.before else None
+
+
+_Row = tuple[datetime, str, Counter[str]]
+"""The start of a step, the cluster, the answers by outcome."""
+
+
+def window_counts(window: Window, now: datetime, user: Any, cluster: str = "") -> WindowCounts:
     """The decisions in each step of the window, the current one last; empty steps included."""
     first_step = _step_start(now - window.length, window.step) + window.step
+    border = _tally_border(now)
+    begin = first_step - window.length
+    may_tally = roles.sees(user, cluster, "") if cluster else roles.sees_all(user)
+    read = _tallied if may_tally else _counted
+    rows = [*read((begin, border), window.cut, user, cluster)]
+    live = tallied(decisions_of(user, cluster).filter(created__gte=border))
+    rows += [(border, name, _outcomes(counts)) for name, counts in live.items()]
     sums: defaultdict[datetime, Counter[str]] = defaultdict(Counter)
-    tally_border = _tally_border(now)
-    span = first_step, tally_border
-    older = _tallied(span, window.cut) if roles.sees_all(user) else _counted(span, window.cut, user)
-    live_counts = added(tallied(visible_decisions(user).filter(created__gte=tally_border)).values())
-    for start, counts in [*older, (tally_border, live_counts)]:
-        if start >= first_step:
-            sums[_step_start(start, window.step)].update(counts)
+    by_cluster: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    before = 0
+    for start, name, counts in rows:
+        if start < first_step:
+            before += counts.total()
+            continue
+        sums[_step_start(start, window.step)].update(counts)
+        by_cluster[name].update(counts)
     step_count = int((now - first_step) / window.step) + 1
-    step_starts = [first_step + step_number * window.step for step_number in range(step_count)]
-    return [WindowStep(start, *(sums[start][name] for name in OUTCOMES)) for start in step_starts]
+    starts = [first_step + number * window.step for number in range(step_count)]
+    steps = [WindowStep(start, *(sums[start][name] for name in OUTCOMES)) for start in starts]
+    return WindowCounts(steps, by_cluster, before)
+
+
+def _outcomes(counts: Mapping[str, int]) -> Counter[str]:
+    return Counter({name: counts[name] or 0 for name in OUTCOMES})
 
 
 def _step_start(moment: datetime, step: timedelta) -> datetime:
@@ -96,121 +146,180 @@ def _tally_border(now: datetime) -> datetime:
     return max(newest_tally, earliest_tally) if newest_tally else earliest_tally
 
 
-def _tallied(span: Span, cut: type[TruncBase]) -> list[tuple[datetime, dict[str, int]]]:
+_Span = tuple[datetime, datetime]
+
+
+def _tallied(span: _Span, cut: type[TruncBase], _user: Any, cluster: str) -> Iterable[_Row]:
     """The decisions by step from tallies; the database adds up thousands of rows."""
     tally_rows = Tally.objects.filter(start__gte=span[0], start__lt=span[1]).order_by()
-    tally_steps = tally_rows.values_list(cut("start", tzinfo=UTC))
-    step_sums = tally_steps.annotate(*(Sum(name) for name in OUTCOMES))
-    return [(start, dict(zip(OUTCOMES, numbers, strict=True))) for start, *numbers in step_sums]
+    if cluster:
+        tally_rows = tally_rows.filter(cluster=cluster)
+    steps = tally_rows.values_list(cut("start", tzinfo=UTC), "cluster")
+    for start, name, *numbers in steps.annotate(*(Sum(outcome) for outcome in OUTCOMES)):
+        yield start, name, Counter(dict(zip(OUTCOMES, numbers, strict=True)))
 
 
-def _counted(span: Span, cut: type[TruncBase], user: Any) -> list[tuple[datetime, dict[str, int]]]:
+def _counted(span: _Span, cut: type[TruncBase], user: Any, cluster: str) -> Iterable[_Row]:
     """The same from decisions, for those who do not see all: tallies know no namespace."""
-    decisions = visible_decisions(user).filter(created__gte=span[0], created__lt=span[1]).order_by()
-    by_verdict = with_hits(decisions).values_list(cut("created", tzinfo=UTC), "verdict", "has_hits")
-    return [
-        (start, {column_of(verdict, "hit" if has_hits else ""): number})
-        for start, verdict, has_hits, number in by_verdict.annotate(Count("id"))
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """Refusals that have something in common; ``percent`` of the largest."""
-
-    name: str
-    query: dict[str, str]
-    number: int
-    percent: int
-
-
-def refusals(since: datetime, user: Any, *, most: int = 5) -> dict[str, list[Share]]:
-    """The newest refusals by reason and by namespace, the most frequent first."""
-    denied = visible_decisions(user).denied().filter(created__gte=since).newest_first()
-    by_first: Counter[str] = Counter()
-    place_counts: Counter[tuple[str, str]] = Counter()
-    for cluster, namespace, words in denied.values_list("cluster", "namespace", "reasons")[:SAMPLE]:
-        by_first.update(set(words.split()[:1]))  # the first reason is the one of the message
-        place_counts[cluster, namespace] += 1
-    by_place = [
-        (f"{cluster}/{namespace}", {"cluster": cluster, "namespace": namespace}, number)
-        for (cluster, namespace), number in place_counts.most_common(most)
-    ]
-    by_reason = [(name, {"reason": name}, number) for name, number in by_first.most_common(most)]
-    return {"reason": _shares(by_reason), "namespace": _shares(by_place)}
-
-
-def _shares(share_rows: Sequence[tuple[str, dict[str, str], int]]) -> list[Share]:
-    largest_share = max((number for *_, number in share_rows), default=1)
-    return [
-        Share(name, {**query, "verdict": "denied"}, number, round(100 * number / largest_share))
-        for name, query, number in share_rows
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """How long the newest answers to one cluster took, in milliseconds."""
-
-    p50: float
-    p99: float
-
-
-def latencies(user: Any) -> dict[str, Latency]:
-    """Latency by cluster, of the newest answers."""
-    newest = visible_decisions(user).newest_first().values_list("cluster", "duration_us")[:SAMPLE]
-    times_by_cluster: dict[str, list[int]] = {}
-    for cluster, microseconds in newest:
-        times_by_cluster.setdefault(cluster, []).append(microseconds)
-    found = {}
-    for cluster, times in times_by_cluster.items():
-        times.sort()
-        slowest = len(times) - 1
-        found[cluster] = Latency(times[slowest // 2] / 1000, times[(slowest * 99) // 100] / 1000)
-    return found
-
-
-def changes(since: datetime, user: Any) -> list[PolicyRevision]:
-    """Changes of policies since then, the newest first."""
-    revisions = PolicyRevision.objects.filter(created__gte=since).exclude(
-        action__in=[PolicyRevision.Action.ISSUE, PolicyRevision.Action.REVOKE]
+    decisions = decisions_of(user, cluster).filter(created__gte=span[0], created__lt=span[1])
+    by_verdict = with_hits(decisions.order_by()).values_list(
+        cut("created", tzinfo=UTC), "cluster", "verdict", "has_hits"
     )
-    revisions = roles.visible(revisions, user, cluster="cluster", namespace="namespace")
-    # Without both manifests of each revision, which no figure shows.
-    return list(revisions.defer("before", "after").order_by("-created", "-id")[:MARKS])
+    for start, name, verdict, has_hits, number in by_verdict.annotate(Count("id")):
+        yield start, name, Counter({column_of(verdict, "hit" if has_hits else ""): number})
 
 
-def in_words(cluster_statuses: Sequence[ClusterStatus], total: int, denied: int, words: str) -> str:
-    """The state of the fleet in one sentence: "2 clusters fine, 1 drifted; 1,204 decisions …".
+@dataclass(frozen=True, slots=True)
+class ResponseTimes:
+    """Response times of the newest answers, in milliseconds; the newest review by cluster."""
 
-    Those who see no cluster as a whole get the figures alone.
-    """
-    figures = f"{counted(total, 'decisions')} in {words}, {denied:,} refused."
-    if not cluster_statuses:
-        return figures
-    # A cluster counts once, in its most urgent state; the order of the words is that of urgency.
-    fleet: Counter[str] = Counter(_fleet_state(status) for status in cluster_statuses)
-    said = [f"{fleet[state]} {state}" for state in _STATE_ORDER if fleet[state]] or ["0 fine"]
-    number, _, state = said[0].partition(" ")
-    said[0] = f"{counted(int(number), 'clusters')} {state}"
-    return f"{', '.join(said)}; {figures}"
+    median: float
+    p99: float
+    line: str
+    number: int
+    newest: Mapping[str, datetime]
 
 
-_STATE_ORDER: Final = ("fine", "in need of a person", "unreachable", "drifted", "not connected")
+def response_times(decisions: AuditEventQuerySet) -> ResponseTimes:
+    """Of the newest answers; one query."""
+    rows: Any = decisions.newest_first().values_list("cluster", "created", "duration_us")
+    newest = list(rows[:SAMPLE])
+    reviews: dict[str, datetime] = {}
+    for name, created, _ in newest:
+        reviews.setdefault(name, created)
+    times = [microseconds / 1000 for *_, microseconds in reversed(newest)]
+    size = max(1, len(times) // _CHUNKS)
+    chunks = [_part(times[at : at + size], 99) for at in range(0, len(times), size)]
+    return ResponseTimes(_part(times, 50), _part(times, 99), sparkline(chunks), len(times), reviews)
 
 
-def _fleet_state(status: ClusterStatus) -> str:
-    if status.conflicts or status.alerts:
-        return "in need of a person"
-    if not hasattr(status.cluster, "connection"):
-        return "not connected"
-    if status.connection.look not in {"ok", "paused"}:
-        return "unreachable"
-    return "drifted" if status.drifted else "fine"
+def _part(times: Sequence[float], percent: int) -> float:
+    ordered = sorted(times)
+    return ordered[(len(ordered) - 1) * percent // 100] if ordered else 0
 
 
-def certificate_days(status: ClusterStatus) -> int | None:
-    """Days until the first certificate or credential of the cluster ends; None if not known."""
-    webhook_health: Any = getattr(status.cluster, "webhook_health", None)
-    certificate_end = webhook_health.certificate_expires if webhook_health else None
-    return (certificate_end - current_time()).days if certificate_end else None
+def sparkline(values: Sequence[float]) -> str:
+    """The points of a line over a ground of 0; empty for fewer than two values."""
+    if len(values) < 2:  # noqa: PLR2004 - a line has two ends
+        return ""
+    most, last = max(*values, 1), len(values) - 1
+    return " ".join(
+        f"{at / last * SPARK_WIDTH:.1f},{SPARK_HEIGHT - 1 - value / most * (SPARK_HEIGHT - 4):.1f}"
+        for at, value in enumerate(values)
+    )
+
+
+GROUPS: Final = {
+    "quota": (
+        Reason.EXCEEDED_QUOTA,
+        Reason.INSUFFICIENT_QUOTA,
+        Reason.UNCOVERED_SCOPE,
+        Reason.TOO_MANY_UNCONFIRMED,
+    ),
+    "range": (Reason.MIN_CONSTRAINT, Reason.MAX_CONSTRAINT, Reason.RATIO_CONSTRAINT),
+    "missing values": (Reason.MUST_SPECIFY,),
+    "rule": (Reason.REJECTED_BY_RULE,),
+}
+"""Reasons as the chart groups them, in its order from below; all others are "other"."""
+OTHER: Final = "other"
+_GROUP_OF: Final = {reason.value: name for name, reasons in GROUPS.items() for reason in reasons}
+CHART_WIDTH, CHART_HEIGHT = 400, 104
+
+
+@dataclass(frozen=True, slots=True)
+class ChartPart:
+    """A coloured part of a bar."""
+
+    group: str
+    number: int
+    y: float
+    height: float
+
+    @property
+    def look(self) -> str:
+        """The class of its colour."""
+        return self.group.replace(" ", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class ChartBar:
+    """The denials of one step."""
+
+    start: datetime
+    end: datetime
+    x: float
+    width: float
+    parts: Sequence[ChartPart]
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(part.number for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class DenialChart:
+    """Denials by reason over time, as rectangles; ``marks`` are the places of changes."""
+
+    bars: Sequence[ChartBar]
+    groups: Sequence[str]
+    most: int
+    marks: Sequence[tuple[float, Any]] = field(default_factory=tuple)
+
+    @property
+    def labels(self) -> list[datetime]:
+        """Moments for the axis."""
+        count = len(self.bars)
+        return [self.bars[count * part // 4].start for part in range(4)] if self.bars else []
+
+
+def denial_chart(
+    window: Window,
+    steps: Sequence[WindowStep],
+    decisions: AuditEventQuerySet,
+    changes: Iterable[Any],
+) -> DenialChart:
+    """The denials of each step by their first reason; one query."""
+    begin = steps[0].start
+    rows = (
+        decisions.denied()
+        .filter(created__gte=begin)
+        .order_by()
+        .values_list(window.cut("created", tzinfo=UTC), "reasons")
+        .annotate(Count("id"))
+    )
+    counts: defaultdict[datetime, Counter[str]] = defaultdict(Counter)
+    for start, reasons, number in rows:
+        # The first reason is the one of the message.
+        group = _GROUP_OF.get(next(iter(reasons.split()), ""), OTHER)
+        counts[_step_start(start, window.step)][group] += number
+    most = max((each.total() for each in counts.values()), default=0)
+    pitch = CHART_WIDTH / len(steps)
+    bars = [
+        ChartBar(
+            step.start,
+            step.start + window.step,
+            round(at * pitch + 1, 1),
+            round(pitch - 2, 1),
+            _parts(counts[step.start], most),
+        )
+        for at, step in enumerate(steps)
+    ]
+    seen = {part.group for bar in bars for part in bar.parts}
+    span = len(steps) * window.step
+    marks = [
+        (round((each.created - begin) / span * CHART_WIDTH, 1), each)
+        for each in changes
+        if each.created >= begin
+    ]
+    return DenialChart(bars, [name for name in (*GROUPS, OTHER) if name in seen], most, marks)
+
+
+def _parts(counts: Mapping[str, int], most: int) -> list[ChartPart]:
+    parts, below = [], 0.0
+    for group in (*GROUPS, OTHER):
+        if number := counts.get(group, 0):
+            height = round(number / most * (CHART_HEIGHT - 8), 1)
+            below += height
+            parts.append(ChartPart(group, number, round(CHART_HEIGHT - below, 1), height))
+    return parts

@@ -10,16 +10,16 @@ from django.core.paginator import Paginator
 from admission.record.consumers import quotas_charged_by
 from policies.models import PriorityClass
 from portal.pages.quotas.panel import panel_of
-from portal.pages.quotas.trend import trends
 from portal.pages.shell.chosen import chosen_cluster, visible_clusters
 from portal.pages.shell.quota_lines import fullest_first, may_raise, quota_lines
+from portal.pages.shell.quota_trends import trends
 from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from portal.pages.quotas.trend import QuotaTrend
     from portal.pages.shell.quota_lines import QuotaLine
+    from portal.pages.shell.quota_trends import QuotaTrend
 
 PAGE_SIZE: Final = 50
 LONGEST_FILTER: Final = 253

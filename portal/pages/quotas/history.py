@@ -12,13 +12,13 @@ from admission.record.consumers import consumers_of
 from policies import snapshot
 from policies.ledger.usage import counts_class
 from policies.models import Namespace
-from portal.pages.quotas.trend import trends
 from portal.pages.shell.quota_lines import may_raise, quota_lines
+from portal.pages.shell.quota_trends import trends
 from portal.pages.views import ClusterPage
 
 if TYPE_CHECKING:
-    from portal.pages.quotas.trend import QuotaTrend
     from portal.pages.shell.quota_lines import QuotaLine
+    from portal.pages.shell.quota_trends import QuotaTrend
 
 
 @dataclass(frozen=True, slots=True)

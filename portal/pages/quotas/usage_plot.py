@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.quantity import ZERO, Quantity, QuantityError
 from policies import ledger
-from portal.pages.quotas.trend import PLOTTED
+from portal.pages.shell.quota_trends import PLOTTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -1,8 +1,7 @@
-"""Home: what it says of the fleet, what it counts, and that it costs the same for many clusters."""
+"""Home: what it counts, whom it shows, and that it costs the same for many clusters."""
 
 from __future__ import annotations
 
-import json
 import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -10,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from admission.models import AuditEvent, Tally, decision_id
+from policies.models import QuotaUsagePoint
 from portal.pages.home import figures
-from sync.models import ClusterAlert, ClusterConnection, SyncedObject
+from portal.pages.shell.quota_lines import decisions_of
 from tests import factories, people
+from tests.portal.pages.quotas.test_board import quota, refused
 
 if TYPE_CHECKING:
     from django.test import Client
     from pytest_django import DjangoAssertNumQueries
 
 pytestmark = pytest.mark.django_db
-QUESTIONS = 20
+QUESTIONS = 30
 
 
 def answers(number: int, back: timedelta = timedelta(0), **fields: Any) -> None:
@@ -41,90 +42,142 @@ def shown(reader: Client, query: str = "") -> Any:
     return response.context
 
 
+def figures_of(context: Any) -> dict[str, str]:
+    return {tile.label: tile.figure for tile in context["tiles"]}
+
+
 def test_strangers_are_sent_to_sign_in(client: Client) -> None:
     assert client.get("/").status_code == 302
 
 
-def test_each_answer_is_in_one_bar_tallied_or_not(reader: Client) -> None:
+def test_each_answer_is_in_one_step_tallied_or_not(reader: Client) -> None:
     for hours in range(1, 23):
         answers(2, timedelta(hours=hours), verdict="denied")
     Tally.objects.bring_up_to_date(now=datetime.now(UTC), until=time.monotonic() + 60)
     answers(3, verdict="mutated")
-    for query in ("", "?window=fortnight"):
-        context = shown(reader, query)
-        bars = context["bars"]
-        assert sum(bar.denied for bar in bars) == 44
-        assert sum(bar.mutated for bar in bars) == 3
-        columns = json.loads(context["plot"])["columns"]
-        assert [sum(column) for column in columns[1:]] == [0, 3, 0, 44]
-    assert len(columns[0]) == 14
+    for query, steps in (("", 24), ("?window=week", 7), ("?window=month", 30)):
+        counts = shown(reader, query)["counts"]
+        assert (counts.number("denied"), counts.number("mutated")) == (44, 3)
+        assert len(counts.steps) == steps
+        assert counts.by_cluster["prod"].total() == 47
 
 
 def test_without_a_tally_the_last_hour_is_counted(reader: Client) -> None:
     answers(5)
-    assert shown(reader)["total"] == 5
+    assert figures_of(shown(reader))["Decisions"] == "5"
 
 
-def test_refusals_are_shared_out_and_lead_to_the_record(reader: Client) -> None:
-    answers(3, verdict="denied", namespace="a", reasons=" ExceededQuota Other ")
-    answers(1, timedelta(minutes=1), verdict="denied", namespace="b", reasons=" MinConstraint ")
-    found = shown(reader)["refusals"]
-    assert [(s.name, s.number, s.percent) for s in found["reason"]] == [
-        ("ExceededQuota", 3, 100),
-        ("MinConstraint", 1, 33),
-    ]
-    for share in (*found["reason"], *found["namespace"]):
-        response: Any = reader.get("/decisions/", share.query)
-        assert len(response.context["rows"]) == share.number
+def test_a_window_is_compared_with_the_one_before(reader: Client) -> None:
+    assert shown(reader)["counts"].change is None
+    answers(4, timedelta(hours=30))
+    Tally.objects.bring_up_to_date(now=datetime.now(UTC), until=time.monotonic() + 60)
+    answers(5)
+    assert shown(reader)["counts"].change == 25
 
 
-def test_latency_is_measured_by_cluster() -> None:
+def test_the_chosen_cluster_filters_every_figure(reader: Client) -> None:
+    answers(3, verdict="denied", reasons=" MaxConstraint ", name="a")
+    answers(2, verdict="denied", reasons=" MinConstraint ", name="b", cluster="other")
+    quota({"pods": "1"}, {"pods": "1"})
+    quota({"pods": "1"}, {"pods": "1"}, in_cluster="other")
+    factories.limit_range({"type": "Container", "max": {"cpu": "1"}})
+    for query, denied, quotas, causes in (
+        ("", "5", "2 of 2", ["a", "b"]),
+        ("?cluster=prod", "3", "1 of 1", ["a"]),
+        ("?cluster=other", "2", "1 of 1", ["b"]),
+    ):
+        context = shown(reader, query)
+        tiles = figures_of(context)
+        assert (tiles["Denied"], tiles["Quotas"]) == (denied, quotas)
+        assert [cause.owner for cause in context["causes"].causes] == causes
+        assert sum(bar.total for bar in context["chart"].bars) == int(denied)
+        names = {line.status.cluster.name for line in context["clusters"]}
+        assert len(names) == (1 if query else 2)
+        assert {change.revision.cluster for change in context["changes"]} == names
+        assert (
+            all("other" not in item.place for item in context["items"]) or query != "?cluster=prod"
+        )
+
+
+def test_denials_are_drawn_by_their_first_reason(reader: Client) -> None:
+    answers(2, verdict="denied", reasons=" ExceededQuota MinConstraint ")
+    answers(1, timedelta(minutes=1), verdict="denied", reasons=" MustSpecify ")
+    answers(1, timedelta(minutes=2), verdict="denied", reasons=" UnreadableObject ")
+    answers(1, timedelta(minutes=3))
+    chart = shown(reader, "?window=week")["chart"]
+    parts = [(part.group, part.number) for part in chart.bars[-1].parts]
+    parts += [(part.group, part.number) for part in chart.bars[-2].parts]
+    assert sorted(parts) == [("missing values", 1), ("other", 1), ("quota", 2)]
+    assert list(chart.groups) == ["quota", "missing values", "other"]
+
+
+def test_causes_are_owners_with_the_words_of_the_newest(reader: Client) -> None:
+    for number in (1, 2, 3):
+        refused(number, "pods", "1", name=f"api-5d9f8c7b6d-x2x{number + 4}z")
+    refused(200, "pods", "1", name="db-0")
+    first, second = shown(reader)["causes"].causes
+    assert (first.owner, first.number, first.trend) == ("api", 3, "new")
+    assert first.words.startswith("rq: ")
+    assert (second.owner, second.number, second.trend) == ("db", 1, "once")
+    link: Any = reader.get("/decisions/", first.query)
+    assert link.status_code == 200
+
+
+def test_causes_believe_what_objects_say_of_their_owner(reader: Client) -> None:
+    owner = {"kind": "ReplicaSet", "name": "api-v1-aaaaa", "controller": True}
+    metadata = {"ownerReferences": [owner], "labels": {"pod-template-hash": "aaaaa"}}
+    refused(1, "pods", "1", name="x-1", request={"object": {"metadata": metadata}})
+    (cause,) = shown(reader)["causes"].causes
+    assert (cause.owner, cause.kind) == ("api-v1", "Deployment")
+
+
+def test_response_times_are_those_of_the_newest_answers() -> None:
     for number in range(100):
         answers(1, timedelta(seconds=number), duration_us=1000 * (number + 1))
-    latency = figures.latencies(people.person())["prod"]
-    assert (latency.p50, latency.p99) == (50, 99)
+    times = figures.response_times(decisions_of(people.person()))
+    assert (times.median, times.p99, times.number) == (50, 99, 100)
+    assert times.newest["prod"] > datetime.now(UTC) - timedelta(seconds=10)
 
 
-def connected(name: str, **fields: Any) -> None:
-    made = {
-        "state": "ok",
-        "server": "https://127.0.0.1:6443",
-        "sealed": b"x",
-        "method": "token",
-        **fields,
-    }
-    ClusterConnection.objects.create(cluster=factories.cluster(name), **made)
-
-
-def test_sentence_counts_clusters_by_what_they_need(reader: Client) -> None:
-    assert shown(reader)["words"].startswith("0 decisions")
-    connected("a")
-    connected("b")
-    connected("c", state="unreachable")
-    factories.cluster("d")
-    place = {"kind": "LimitRange", "namespace": "n", "name": "l", "since": datetime.now(UTC)}
-    place["seen"] = place["since"]
-    SyncedObject.objects.create(cluster=factories.cluster("b"), state="drifted", **place)
-    words = "1 cluster fine, 1 unreachable, 1 drifted, 1 not connected;"
-    assert shown(reader)["words"].startswith(words)
+def test_needy_quotas_are_counted_day_by_day(reader: Client) -> None:
+    made = quota({"pods": "10"}, {"pods": "9"})
+    quota({"pods": "10"}, {"pods": "1"}, in_="idle")
     now = datetime.now(UTC)
-    ClusterAlert.objects.create(
-        cluster=factories.cluster("a"),
-        kind="x",
-        severity="warning",
-        message="m",
-        since=now,
-        seen=now,
+    QuotaUsagePoint.objects.bulk_create(
+        QuotaUsagePoint(
+            cluster=made.owner,
+            quota_uid=made.uid,
+            taken=now - timedelta(days=day, minutes=5),
+            used={"pods": used},
+        )
+        for day, used in ((3, "2"), (2, "7"), (1, "8"))
     )
-    assert shown(reader)["words"].startswith("1 cluster in need of a person,")
+    (tile,) = [tile for tile in shown(reader)["tiles"] if tile.label == "Quotas"]
+    assert tile.figure == "1 of 2"
+    heights = [float(point.split(",")[1]) for point in tile.line.split()]
+    assert [height < max(heights) for height in heights] == [False, False, True, True]
+
+
+def test_a_reader_of_one_namespace_sees_its_figures_alone(client: Client) -> None:
+    client.force_login(people.person("bob", cluster="prod", namespace="team"))
+    answers(2, verdict="denied", namespace="team", name="a")
+    answers(3, timedelta(minutes=1), verdict="denied", namespace="other", name="b")
+    quota({"pods": "1"})
+    quota({"pods": "1"}, in_="other")
+    context = shown(client)
+    tiles = figures_of(context)
+    assert (tiles["Denied"], tiles["Quotas"]) == ("2", "0 of 1")
+    assert [cause.owner for cause in context["causes"].causes] == ["a"]
+    assert context["clusters"] == []
 
 
 def test_questions_do_not_grow_with_clusters_and_answers(
     reader: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     for number in range(12):
-        connected(f"c{number}")
-        answers(2, timedelta(minutes=number), cluster=f"c{number}", verdict="denied")
+        factories.cluster(f"c{number}")
+        quota({"pods": "1"}, {"pods": "1"}, in_cluster=f"c{number}")
+        answers(2, timedelta(minutes=number), cluster=f"c{number}", verdict="denied", name="a")
     shown(reader)  # what days there are is known for a minute after that
     with django_assert_max_num_queries(QUESTIONS):
         shown(reader)

@@ -1,0 +1,113 @@
+"""AuditingPolicy: policies that only audit or warn, what they would have denied, for how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import Max, Q
+from django.urls import reverse
+from django.utils import timezone
+
+from admission.record.policy_hits import hits_since
+from engine.policy import Enforcement
+from policies import services, snapshot
+from policies.models import PolicyRevision
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from admission.models import AuditEventQuerySet
+    from policies.snapshot.values import ClusterPolicies
+
+SHOWN: Final = 2
+_PLURALS: Final = {kind: f"{kind.lower()}s" for kind in services.KINDS} | {
+    "MetadataPolicy": "metadatapolicies"
+}
+_Key = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditingPolicy:
+    """A policy that refuses nothing yet; ``days`` since it was changed, None if not known."""
+
+    cluster: str
+    kind: str
+    namespace: str
+    name: str
+    mode: str
+    number: int
+    words: str
+    days: int | None
+
+    @property
+    def address(self) -> str:
+        """Its page."""
+        plural = _PLURALS[self.kind]
+        return reverse("policy", args=[self.cluster, self.namespace, plural, self.name])
+
+
+def auditing_policies(
+    decisions: AuditEventQuerySet, since: datetime, words: str
+) -> list[AuditingPolicy]:
+    """Those that would have denied most since then; three queries."""
+    hits = hits_since(decisions, since).by_policy
+    modes = _modes({cluster for cluster, *_ in hits})
+    found = [
+        (key, each.would_deny)
+        for key, each in hits.items()
+        if each.would_deny and modes.get(key) in {Enforcement.AUDIT, Enforcement.WARN}
+    ]
+    found = sorted(found, key=lambda each: -each[1])[:SHOWN]
+    changed = _changed(key for key, _ in found)
+    now = timezone.now()
+    return [
+        AuditingPolicy(
+            *key,
+            modes[key].value,
+            number,
+            words,
+            (now - changed[key]).days if key in changed else None,
+        )
+        for key, number in found
+    ]
+
+
+def _modes(clusters: set[str]) -> dict[_Key, Enforcement]:
+    """The enforcement of every policy of these clusters."""
+    known = snapshot.refresh().clusters
+    return {
+        (cluster, policy.ref.kind, namespace, policy.ref.name): policy.enforcement
+        for cluster in clusters & known.keys()
+        for namespace, policy in _policies_of(known[cluster])
+    }
+
+
+def _policies_of(cluster: ClusterPolicies) -> Iterable[tuple[str, Any]]:
+    for namespace, found in cluster.namespaces.items():
+        if not found.problem:
+            policies = found.policy_set
+            for policy in (
+                *policies.limit_ranges,
+                *policies.metadata_policies,
+                *policies.resource_quotas,
+            ):
+                yield namespace, policy
+
+
+def _changed(keys: Iterable[_Key]) -> dict[_Key, datetime]:
+    """When each of these policies was changed last."""
+    wanted = [
+        Q(cluster=cluster, kind=kind, namespace=namespace, name=name)
+        for cluster, kind, namespace, name in keys
+    ]
+    if not wanted:
+        return {}
+    rows = PolicyRevision.objects.filter(reduce(or_, wanted)).order_by()
+    newest = rows.values_list("cluster", "kind", "namespace", "name").annotate(Max("created"))
+    return {
+        (cluster, kind, namespace, name): last for cluster, kind, namespace, name, last in newest
+    }
