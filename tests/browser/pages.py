@@ -52,6 +52,10 @@ PAGES: Final = {
     "policies of a cluster": "/policies/?cluster=demo&order=-changed",
     "policies of a namespace": "/policies/?cluster=demo&namespace=payments",
     "priority classes": "/policies/?kind=PriorityClass",
+    "edit of policies": "/policies/edit/?act=mode:audit&all=1&asked=cluster%3Ddemo",
+    "policy applied elsewhere": (
+        "/policies/edit/?act=copy&pick=demo/LimitRange/payments/limits&namespaces=web+no-such"
+    ),
     "new policy": "/policies/new/?cluster=demo&kind=ResourceQuota",
     "new policy, not known where": "/policies/new/?asked=1&kind=LimitRange&cluster=demo",
     "import": "/clusters/demo/import/",
@@ -100,6 +104,8 @@ NO_PAGES: Final = {
     "people/names/": "what a field offers",
     "find/": "lines of the palette",
     "counts/": "numbers for the navigation",
+    "policies/undo/": "a form's address",
+    "policies/export/": "a file",
     "clusters/<str:cluster>/policies/": "leads to the list of the fleet",
     "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/new/restarts": (
         "the editor's, with an answer"

@@ -1,4 +1,4 @@
-"""Lists of the fleet as a person uses them: policies by kind, facet and column; a new policy."""
+"""Lists of the fleet as a person uses them: policies found, picked, edited in bulk; a new one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tests.browser.visitor import PHONE, WIDE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.browser.hands import Hand
     from tests.browser.visitor import Visitor
@@ -64,3 +65,73 @@ def test_new_policy_is_asked_for_its_place(visit: Callable[[str], Visitor], hand
     hand.fill(page.get_by_label("Namespace"), "payments")
     hand.press(visitor.main("button", "Continue"))
     page.wait_for_url("**/clusters/demo/namespaces/payments/metadatapolicies/new")
+
+
+def test_many_policies_change_mode_and_back(
+    visit: Callable[[str], Visitor], hand: Hand, axe: Path
+) -> None:
+    visitor = visit("admin")
+    page = visitor.go("/policies/?cluster=demo-priority&kind=ResourceQuota&order=name")
+    boxes = page.get_by_role("checkbox", name="Select", exact=False)
+    picks = page.locator("input[name=pick]")
+    bar = page.get_by_role("form", name="Selected policies")
+    assert not bar.is_visible()
+    hand.tick(boxes.first)
+    number = picks.count()
+    assert bar.get_by_role("status").inner_text() == f"{number} selected"
+    assert page.locator("tr[aria-selected=true]").count() == number
+    place = bar.bounding_box()
+    assert place is not None
+    assert 830 <= place["y"] <= 850
+    hand.press(bar.get_by_text("Change mode"))
+    hand.press(bar.get_by_role("button", name="warn"))
+    sheet = page.get_by_role("dialog")
+    sheet.get_by_text("enforce").first.wait_for()
+    assert visitor.hindrances(axe) == []
+    hand.fill(sheet.get_by_label("Why (stays on record)"), "only to see")
+    with page.expect_navigation():
+        hand.press(sheet.get_by_role("button", name="Change", exact=False))
+    assert page.locator("tbody .mode").all_inner_texts() == ["warn"] * number
+    page.get_by_role("button", name="Undo").focus()  # while it has the focus, the toast stays
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    visitor.go("/policies/?cluster=demo-priority&kind=ResourceQuota")
+    assert page.locator("tbody .mode").all_inner_texts() == ["enforce"] * number
+
+
+def test_rows_are_picked_by_keys_and_in_ranges(visit: Callable[[str], Visitor]) -> None:
+    page = visit("admin").go("/policies/?order=name")
+    status = page.locator("[data-picked]")
+    for key in ("j", "x", "j", "j", "X"):
+        page.keyboard.press(key)
+    assert status.inner_text() == "3 selected"
+    page.keyboard.press("x")
+    assert status.inner_text() == "2 selected"
+    page.locator("input[name=pick]").nth(4).click(modifiers=["Shift"])
+    assert status.inner_text() == "5 selected"
+    page.get_by_role("button", name="Clear the selection").click()
+    assert page.locator("input[name=pick]:checked").count() == 0
+
+
+def test_a_policy_is_cloned_from_its_row(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    page = visit("admin").go("/policies/?cluster=demo&namespace=payments&kind=LimitRange")
+    hand.press(page.locator("tbody .menu-cell summary").first)
+    hand.press(page.get_by_role("link", name="Clone to…").first)
+    sheet = page.get_by_role("dialog")
+    name = f"cloned-by-{type(hand).__name__.lower()}"
+    hand.fill(sheet.get_by_label("Name there"), name)
+    hand.fill(sheet.get_by_label("Namespaces", exact=True), "web no-such")
+    sheet.get_by_text("left out").wait_for()
+    sheet.get_by_role("button", name="Write 1 policy").wait_for()
+    hand.fill(sheet.get_by_label("Why (stays on record)"), "the same in web")
+    with page.expect_navigation():
+        hand.press(sheet.get_by_role("button", name="Write 1 policy"))
+    page.goto(f"/policies/?words={name}")
+    assert page.locator("tbody tr").count() == 1
+    hand.press(page.locator("tbody .menu-cell summary").first)
+    hand.press(page.get_by_role("link", name="Delete…").first)
+    hand.fill(sheet.get_by_label("Why (stays on record)"), "enough")
+    with page.expect_navigation():
+        hand.press(sheet.get_by_role("button", name="Delete 1 policy"))
+    page.goto(f"/policies/?words={name}")
+    assert page.locator("tbody tr").count() == 0

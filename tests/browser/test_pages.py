@@ -34,6 +34,8 @@ FOR_ADMINS = {
     "service account",
     "holds",
     "import",
+    "edit of policies",
+    "policy applied elsewhere",
     "new policy",
     "new policy, not known where",
     "new limit range",

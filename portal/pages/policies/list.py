@@ -13,12 +13,19 @@ from django.urls import reverse
 
 from admission.models import AuditEvent
 from admission.record.policy_hits import PolicyHits, hits_since
+from engine.policy import Enforcement
 from policies import roles
 from policies.drafts.kinds import BY_NAME
 from policies.models import Namespace, PolicyRevision
 from portal.pages.policies.choices import facets_of, heads_of, query_of, tabs_of
 from portal.pages.policies.page import names_of, route_of
-from portal.pages.policies.selection import BY_DENIALS, PolicySelection, asked_by, key_of
+from portal.pages.policies.selection import (
+    BY_DENIALS,
+    POLICY_MODELS,
+    PolicySelection,
+    asked_by,
+    key_of,
+)
 from portal.pages.shell.chosen import visible_clusters
 from portal.pages.views import ClusterPage, PortalPage
 from sync.models import SyncedObject
@@ -91,7 +98,23 @@ class PolicyListView(PortalPage):
             everything=everything if asked.is_narrowed else query_of(asked, cluster=""),
             namespaces=self.namespaces(asked.cluster),
             begin=self.begin(asked),
+            asked_query=query_of(asked),
+            rights=self.rights(asked.kind),
+            modes=[mode.value for mode in Enforcement],
         )
+
+    def rights(self, kind: str) -> dict[str, bool]:
+        """What the person may do to many at once, somewhere; each policy is checked by itself."""
+        kinds = [kind] if kind else list(POLICY_MODELS)
+        needed = {"mode": "change", "copy": "add", "delete": "delete"}
+        return {
+            act: (kind in POLICY_MODELS or act == "delete" or not kind)
+            and any(
+                roles.may_somewhere(self.request.user, roles.writing(each, action))
+                for each in kinds
+            )
+            for act, action in needed.items()
+        }
 
     def begin(self, asked: Asked) -> str:
         """Where a new policy begins, with what is known of it; empty for those who may not."""
@@ -152,7 +175,9 @@ def lines_of(rows: Iterable[PolicyRow], hits: RecentHits) -> list[dict[str, Any]
         line["user"] = authors.get((*key, line["revision"]), "")
         line["hits"] = hits.by_policy.get(key, NO_HITS)
         line["sync"] = states.get(key, PORTAL_ONLY)
-        line["address"] = _row_address(line)
+        line["address"], line["history"] = _row_addresses(line)
+        line["pick"] = "/".join(key)
+        line["query"] = urlencode({"pick": line["pick"]})
         line["decisions"] = {
             "cluster": line["cluster_text"],
             "policy": f"{line['kind_name']}/{line['namespace_text']}/{line['name']}",
@@ -193,9 +218,11 @@ def _sync_word(state: str, is_paused: bool) -> str:  # noqa: FBT001 - a column o
     return "paused" if is_paused else "writing"
 
 
-def _row_address(row: PolicyRow) -> str:
+def _row_addresses(row: PolicyRow) -> tuple[str, str]:
+    """The editor of a policy, and its history."""
     kind = BY_NAME[row["kind_name"]]
     route_names = names_of(
         kind, cluster=row["cluster_text"], namespace=row["namespace_text"], name=row["name"]
     )
-    return reverse(route_of(kind), kwargs=route_names)
+    route = route_of(kind)
+    return reverse(route, kwargs=route_names), reverse(f"{route}-revisions", kwargs=route_names)
