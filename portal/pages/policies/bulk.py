@@ -1,4 +1,4 @@
-"""BulkView: one edit of the selected policies, shown before it is saved; UndoView, ExportView."""
+"""BulkView: an edit of the selected policies, shown, then saved; UndoView, PoliciesAsYaml."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ class UndoView(SelectedPolicies):
         return redirect("all-policies")
 
 
-class ExportView(SelectedPolicies):
+class PoliciesAsYaml(SelectedPolicies):
     """The selected policies as one YAML file."""
 
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:  # noqa: ARG002 - as Django calls it

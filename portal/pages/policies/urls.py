@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from portal.pages.policies.bulk import BulkView, ExportView, UndoView
+from portal.pages.policies.bulk import BulkView, PoliciesAsYaml, UndoView
 from portal.pages.policies.editor import EditorView, NewPolicyView
 from portal.pages.policies.import_page import ImportView
 from portal.pages.policies.list import PoliciesOfClusterView, PolicyListView
@@ -20,7 +20,7 @@ urlpatterns = [
     path("policies/", PolicyListView.as_view(), name="all-policies"),
     path("policies/edit/", BulkView.as_view(), name="policy-bulk"),
     path("policies/undo/", UndoView.as_view(), name="policy-undo"),
-    path("policies/export/", ExportView.as_view(), name="policy-export"),
+    path("policies/export/", PoliciesAsYaml.as_view(), name="policy-export"),
     path("policies/new/", NewPolicyPage.as_view(), name="policy-begin"),
     path("clusters/<str:cluster>/policies/", PoliciesOfClusterView.as_view(), name="policy-list"),
     path("clusters/<str:cluster>/import/", ImportView.as_view(), name="policy-import"),
