@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Manifest = Mapping[str, Any]
 
-_AMOUNTS: Final = {
+AMOUNT_WORDS: Final = {
     "min": "min",
     "max": "max",
     "default": "default limit",
@@ -101,7 +101,7 @@ def _limit_range_changes(before: Manifest, after: Manifest) -> Iterator[str]:
         elif kind not in new_items:
             yield f"{kind or 'item'} removed"
         for name, resource in dict.fromkeys([*old_amounts, *new_amounts]):
-            amount_words = f"{resource} {_AMOUNTS[name]} of {kind}"
+            amount_words = f"{resource} {AMOUNT_WORDS[name]} of {kind}"
             yield from _amount_change(
                 amount_words, old_amounts.get((name, resource)), new_amounts.get((name, resource))
             )
@@ -112,7 +112,7 @@ def _limit_items(manifest: Manifest) -> dict[str, dict[tuple[str, str], str]]:
     amounts_by_type: dict[str, dict[tuple[str, str], str]] = {}
     for limits_item in (manifest.get("spec") or {}).get("limits") or []:
         amounts = amounts_by_type.setdefault(str((limits_item or {}).get("type") or ""), {})
-        for name in _AMOUNTS:
+        for name in AMOUNT_WORDS:
             for resource, value in ((limits_item or {}).get(name) or {}).items():
                 amounts[name, resource] = "0" if value is None else str(value)
     return amounts_by_type

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import pytest
 
+from tests.browser.hands import HANDS
+from tests.browser.visitor import PHONE, WIDE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
 
     from tests.browser.demo_portal import Portal
     from tests.browser.hands import Hand
@@ -54,6 +60,12 @@ def left_as_found(portal: Portal) -> Iterator[None]:
     portal.manage("shell", "-c", CLEAR)
 
 
+@pytest.fixture
+def only_demo(portal: Portal) -> None:
+    """Without the policies of other journeys, which would refuse the same pods."""
+    portal.manage("shell", "-c", CLEAR)
+
+
 def manifest(plural: str, name: str) -> str:
     version, kind, spec = SPECS[plural]
     metadata = f"metadata: {{name: {name}, namespace: payments}}"
@@ -61,21 +73,28 @@ def manifest(plural: str, name: str) -> str:
 
 
 def save(visitor: Visitor, hand: Hand, reason: str) -> None:
-    """Give a reason and save; the page of the stored policy follows.
+    """Open the dialog and save with a reason; the page of the stored policy follows.
 
     If saving would refuse running pods, enter the requested name of the namespace.
     """
-    hand.fill(visitor.page.locator("#reason"), reason)
-    visitor.page.wait_for_timeout(800)  # the typed text has been validated
-    with visitor.page.expect_navigation():
-        hand.press(visitor.main("button", "Save"))
-    confirm = visitor.page.locator("#confirm")
-    if confirm.count():
+    page = visitor.page
+    page.wait_for_timeout(800)  # the typed text has been validated
+    hand.press(visitor.main("button", "Save"))
+    dialog = page.locator("#save-dialog[open]")
+    dialog.wait_for()
+    hand.fill(dialog.locator("#reason"), reason)
+    if (confirm := dialog.locator("#confirm")).count():
         hand.fill(confirm, "payments")
-        with visitor.page.expect_navigation():
-            hand.press(visitor.main("button", "Save"))
-    assert visitor.page.get_by_role("alert").count() == 0
+    with page.expect_navigation():
+        hand.press(dialog.get_by_role("button", name="Save", exact=True))
+    assert page.get_by_role("alert").count() == 0
     visitor.check()
+
+
+def show(visitor: Visitor, hand: Hand, tab: str) -> None:
+    """Open a tab beside the form."""
+    tabs = visitor.page.get_by_role("navigation", name="Views of the policy")
+    hand.press(tabs.get_by_role("link", name=tab))
 
 
 def named(hand: Hand, *words: str) -> str:
@@ -134,7 +153,6 @@ def test_kind_is_made_by_yaml(visit: Callable[[str], Visitor], hand: Hand, plura
     visitor, name = visit("editor"), named(hand, "yaml")
     page = visitor.go(f"{PLACE}/{plural}/new")
     hand.fill(page.locator(".cm-content"), manifest(plural, name))
-    page.locator("#outcome").wait_for()
     save(visitor, hand, "made by YAML")
     assert page.url.endswith(f"{PLACE}/{plural}/{name}/")
 
@@ -164,9 +182,11 @@ def test_edit_is_compared_and_restored(
     save(visitor, hand, "first")
     first = page.locator(f'[name="{EDITED[plural]}"]').input_value()
     hand.fill(page.locator(f'[name="{EDITED[plural]}"]'), "3")
-    page.locator("#outcome").get_by_text("Changes on save").wait_for()
+    show(visitor, hand, "Diff")
+    page.get_by_role("list", name="Changes in words").get_by_role("listitem").first.wait_for()
     save(visitor, hand, "second")
-    hand.press(visitor.main("link", "Versions"))
+    show(visitor, hand, "History")
+    hand.press(visitor.main("link", "All revisions, to compare"))
     hand.press(page.get_by_role("main").get_by_role("button", name="Compare selected"))
     page.get_by_role("heading", name="Version 1 and version 2").wait_for()
     hand.press(page.get_by_role("main").get_by_role("link", name="1", exact=True))
@@ -199,15 +219,75 @@ def test_editing_is_offered_to_permitted_users(visit: Callable[[str], Visitor], 
     assert visitor.page.get_by_role("button", name="Save", exact=True).count() == 1
 
 
-def test_pods_that_could_not_restart_are_listed(
+@pytest.mark.usefixtures("only_demo")
+def test_pods_that_could_not_restart_are_listed_and_a_value_that_passes_is_used(
     visit: Callable[[str], Visitor], hand: Hand
 ) -> None:
     visitor = visit("editor")
     page = visitor.go(f"{PLACE}/limitranges/limits/")
     hand.fill(page.locator('[name="row-0-max"]'), "1")
     page.wait_for_timeout(800)
-    with page.expect_navigation():
-        hand.press(visitor.main("button", "Check running pods"))
-    pods = page.get_by_role("region", name="Pods that would be refused")
-    assert pods.get_by_role("rowheader").count() > 0
+    show(visitor, hand, "Impact")
+    owners = page.get_by_role("group", name="Pods that would be refused")
+    owners.locator("summary").first.wait_for()
+    hand.press(page.get_by_role("button", name="Use 1500m"))
+    page.locator('[name="row-0-max"][value="1500m"]').wait_for()
+    page.get_by_text("would be admitted").wait_for()
     visitor.check()
+
+
+def test_save_is_in_sight_and_each_pane_scrolls_by_itself(visit: Callable[[str], Visitor]) -> None:
+    visitor = visit("editor")
+    page = visitor.go(f"{PLACE}/limitranges/limits/")
+    assert page.evaluate("document.documentElement.scrollHeight") <= WIDE["height"]
+    visitor.look(theme="light", size=PHONE)
+    box = visitor.main("button", "Save").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= PHONE["height"]
+
+
+def test_policy_is_edited_without_scripts(
+    browser: Browser, portal: Portal, states: dict[str, Any]
+) -> None:
+    context = browser.new_context(
+        base_url=portal.address, storage_state=states["editor"], java_script_enabled=False
+    )
+    page = context.new_page()
+    page.goto(f"{PLACE}/limitranges/new")
+    page.get_by_label("Name", exact=True).fill("ui-without-scripts")
+    page.locator('[name="row-0-resource"]').fill("cpu")
+    page.locator('[name="row-0-max"]').fill("90")
+    page.locator("#reason").fill("no scripts here")
+    page.get_by_role("button", name="Save", exact=True).first.click()
+    assert page.url.endswith("/limitranges/ui-without-scripts/")
+    context.close()
+
+
+def test_ctrl_s_opens_the_dialog_and_enter_saves(visit: Callable[[str], Visitor]) -> None:
+    visitor = visit("editor")
+    page = visitor.go(f"{PLACE}/resourcequotas/new")
+    page.get_by_label("Name", exact=True).fill("ui-by-enter")
+    page.locator('[name="hard-0-resource"]').fill("pods")
+    page.locator('[name="hard-0-amount"]').fill("900")
+    page.keyboard.press("Control+s")
+    page.locator("#save-dialog[open] #reason").wait_for()
+    page.keyboard.insert_text("by keys")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert page.url.endswith("/resourcequotas/ui-by-enter/")
+
+
+@pytest.mark.usefixtures("only_demo")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_open_states_are_accessible(visit: Callable[[str], Visitor], axe: Path, theme: str) -> None:
+    visitor = visit("editor")
+    page = visitor.go(f"{PLACE}/limitranges/limits/")
+    visitor.look(theme=theme, size=WIDE)
+    page.locator('[name="row-0-max"]').fill("1")
+    for tab, shown in (("Diff", "#diff table"), ("Impact", ".owner-lines"), ("History", "ul")):
+        show(visitor, HANDS["mouse"], tab)
+        page.locator(f".edit-pane:not([hidden]) {shown}").first.wait_for()
+        assert visitor.hindrances(axe) == []
+    visitor.main("button", "Save").click()
+    page.locator("#save-dialog[open] #confirm").wait_for()
+    assert visitor.hindrances(axe) == []

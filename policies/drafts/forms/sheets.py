@@ -102,6 +102,18 @@ def with_line(sheet: Sheet, group: str, line: Line) -> Sheet:
     return Sheet(sheet.fields, {**sheet.lines, group: [*sheet.of(group), line]})
 
 
+def with_cell(sheet: Sheet, cell: str, text: str) -> Sheet:
+    """The sheet with another text in a field or a cell; one without such a cell is unchanged."""
+    if cell in sheet.fields:
+        return Sheet({**sheet.fields, cell: text}, sheet.lines)
+    named = _CELL_NAME.fullmatch(cell)
+    if named is None or int(named[2]) >= len(sheet.of(named[1])):
+        return sheet
+    lines = list(sheet.of(named[1]))
+    lines[int(named[2])] = {**lines[int(named[2])], named[3]: text}
+    return Sheet(sheet.fields, {**sheet.lines, named[1]: lines})
+
+
 def without_line(sheet: Sheet, group: str, number: int) -> Sheet:
     """The sheet without a line, and without those that belong to it."""
     lines = {name: list(group_lines) for name, group_lines in sheet.lines.items()}

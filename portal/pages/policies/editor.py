@@ -32,6 +32,8 @@ from policies.manifests import diff_in_words
 from policies.validators import findings_of
 from portal.pages.policies.form_cells import form_context
 from portal.pages.policies.page import PolicyPage, address_of
+from portal.pages.policies.panes.differences import differences_of
+from portal.pages.policies.panes.history import history_of
 from portal.pages.policies.state import EditorState, change_lines, read_state
 from portal.pages.views import whole_number
 
@@ -100,9 +102,11 @@ class EditorView(PolicyPage):
             drop_draft(self.user, self.place)
             return redirect(self.here)
         editor_state = self.read(request.POST)
+        if button.partition(":")[0] in {"add", "drop", "ready", "use"}:
+            editor_state = change_lines(self.place, editor_state, button, self.current)
         self._keep(editor_state)
-        if button.partition(":")[0] in {"add", "drop", "ready"}:
-            return self.answer(change_lines(self.place, editor_state, button, self.current))
+        if button == "ask" and editor_state.draft.is_fine:
+            return self.answer(editor_state, dangers=self._dangers(editor_state), is_asked=True)
         return self._try_to_save(editor_state) if button == "save" else self.answer(editor_state)
 
     def _try_to_save(self, editor_state: EditorState) -> HttpResponse:
@@ -110,12 +114,16 @@ class EditorView(PolicyPage):
         if not editor_state.draft.is_fine:
             return self.answer(editor_state, status=422)
         if not self.reason:
-            return self.answer(editor_state, status=422, form_error=NO_REASON)
-        confirm_word = self.namespace_name or self.cluster.name
-        is_confirmed = self.request.POST.get("confirm", "").strip() == confirm_word
+            return self.answer(editor_state, status=422, form_error=NO_REASON, is_asked=True)
+        is_confirmed = self.request.POST.get("confirm", "").strip() == self.confirm_word
         if not is_confirmed and (dangers := self._dangers(editor_state)):
-            return self.answer(editor_state, status=422, dangers=dangers)
+            return self.answer(editor_state, status=422, dangers=dangers, is_asked=True)
         return self._save(editor_state)
+
+    @property
+    def confirm_word(self) -> str:
+        """What is typed to save in spite of dangers."""
+        return self.namespace_name or self.cluster.name
 
     @property
     def user(self) -> User:
@@ -128,6 +136,12 @@ class EditorView(PolicyPage):
         """The person's unsaved draft, if it differs from the stored policy."""
         kept = kept_draft_of(self.user, self.place) if self.may_post() else None
         return kept if kept and kept.text != render(self.current) else None
+
+    @property
+    def _shown_draft(self) -> KeptDraft | None:
+        """The unsaved draft, if it is the one that the page shows."""
+        is_shown = self.request.method == "POST" or "draft" in self.request.GET
+        return self.kept_draft if is_shown else None
 
     def _keep(self, editor_state: EditorState) -> None:
         """Keep the draft if it differs from the stored policy."""
@@ -246,10 +260,15 @@ class EditorView(PolicyPage):
         editor_context = self.get_context_data(**self.outcome(state), **more_context, state=state)
         # Without scripts the form is sent as a whole and gets a whole page.
         if self.request.headers.get("HX-Request") != "true":
+            editor_context["history"] = history_of(self)
             return self.render_to_response(editor_context, status=status)
-        self.template_name = "policies/editor/_answer.html"
+        self.template_name = self.script_template()
         # Status 200 even for findings: htmx swaps no other.
         return self.render_to_response(editor_context)
+
+    def script_template(self) -> str:
+        """The parts of the page that a script fetches."""
+        return "policies/editor/_answer.html"
 
     def outcome(self, state: EditorState) -> dict[str, Any]:
         """The context of the draft: findings, changes, warnings, the trial."""
@@ -260,12 +279,18 @@ class EditorView(PolicyPage):
             "changes": diff_in_words.changes(self.manifest, draft.manifest)
             if draft.is_fine
             else [],
+            "differences": differences_of(
+                render(self.manifest) if self.manifest else "", draft.text
+            ),
             "is_new": self.is_new,
             "reason": self.reason,
+            "do": self.request.POST.get("do", ""),
             "kept_draft": self.kept_draft if self.request.method == "GET" else None,
+            "saved_draft": self._shown_draft,
             "is_continued": "draft" in self.request.GET,
             "pod": self.request.POST.get("pod", ""),
             "here": self.here,
+            "confirm_word": self.confirm_word,
         }
         before = preview.load(self.place) if self.place.namespace else None
         if draft.is_fine and before is not None and draft.manifest is not None:

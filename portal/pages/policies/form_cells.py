@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 CONTAINER_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 MODES: Final = {
-    "enforce": "enforce: refuse",
-    "warn": "warn: let through, warn the caller",
-    "audit": "audit: let through, note it on record",
+    "audit": "Lets through what it finds, and notes it on record",
+    "warn": "Lets through what it finds, and warns the caller",
+    "enforce": "Refuses what it finds",
 }
 API_SERVER_MODES: Final = {
     "off": "off: only the portal does",

@@ -4,6 +4,9 @@ import { EditorView, basicSetup } from "codemirror";
 import { yaml } from "@codemirror/lang-yaml";
 import { lintGutter, setDiagnostics } from "@codemirror/lint";
 import { MergeView } from "@codemirror/merge";
+import { colours, replaced } from "./workbench/colours.js";
+import { offerDialogs } from "./workbench/dialogs.js";
+import { offerTabs } from "./workbench/tabs.js";
 
 const WAIT = 300; // milliseconds after the last key
 const LABEL = EditorView.contentAttributes.of({ "aria-label": "YAML", spellcheck: "false", tabindex: "0" });
@@ -15,6 +18,8 @@ function extensions(nonce, onTyped) {
   return [
     basicSetup,
     yaml(),
+    colours,
+    replaced,
     lintGutter(),
     LABEL,
     EditorView.lineWrapping,
@@ -47,22 +52,20 @@ function edit(form) {
   document.fonts.ready.then(() => view.requestMeasure());
   mark(view, form);
   watchLeaving(form, field);
-  // Enter in the reason saves; in a cell it only checks, as the form's first button does.
-  form.addEventListener("keydown", (event) => {
-    const save = form.querySelector("[data-save]");
-    if (event.key !== "Enter" || event.isComposing || !save) return;
-    if (!event.target.matches("#reason, #confirm")) return;
-    event.preventDefault();
-    form.requestSubmit(save);
-  });
   // A check during the save would find the policy's own name taken.
   form.addEventListener("submit", () => clearTimeout(timer));
   if (!form.matches("[data-editor]")) return;
+  const tabs = offerTabs(form, () => view.state.doc.toString());
+  const dialogs = offerDialogs(form);
+  if (form.matches("form")) offerChecks(form, { view, field, isOfServer, later, stop: () => clearTimeout(timer), tabs, dialogs });
+}
 
+// The server checks what is typed; its answer is taken over into both sides.
+function offerChecks(form, { view, field, isOfServer, later, stop, tabs, dialogs }) {
   form.addEventListener("input", (event) => {
-    if (event.target.closest("#sheet")) later();
+    if (event.target.closest("#sheet, #enforcement")) later();
   });
-  form.addEventListener("htmx:confirm", () => clearTimeout(timer));
+  form.addEventListener("htmx:confirm", stop);
   // A check is no button's action, whichever button has the focus by now.
   form.addEventListener("htmx:configRequest", (event) => {
     if (event.detail.elt === form) delete event.detail.parameters.do;
@@ -73,7 +76,19 @@ function edit(form) {
     answer.dataset.isTaken = "yes";
     take(answer, view, field, isOfServer);
     mark(view, form);
+    tabs.refresh();
+    if ("isAsk" in answer.dataset && !showFirst(form, tabs)) dialogs.ask();
   });
+  dialogs.ask();
+}
+
+// Leads to the first problem, in the form or in the YAML; false where there is none.
+function showFirst(form, tabs) {
+  if (!document.querySelector("[data-findings]")) return false;
+  const cell = form.querySelector("#sheet [aria-invalid]");
+  tabs.show(cell ? "form" : "yaml");
+  (cell ?? form.querySelector(".cm-content")).focus();
+  return true;
 }
 
 // Warns before leaving an unsaved draft; the server keeps the draft in any case.
@@ -109,10 +124,10 @@ function mark(view, form) {
   for (const cell of form.querySelectorAll("#sheet [aria-invalid]")) clear(cell);
   for (const note of form.querySelectorAll("#sheet .wrong")) note.remove();
   const found = [];
-  for (const item of document.querySelectorAll("[data-findings] [data-line]")) {
+  for (const item of document.querySelectorAll("[data-findings][data-line], [data-findings] [data-line]")) {
     const message = item.querySelector("[data-message]").textContent;
     const cell = item.dataset.cell && document.getElementById(item.dataset.cell);
-    if (cell) show(cell, message);
+    if (cell?.matches("input, select, textarea")) show(cell, message);
     const number = Number(item.dataset.line);
     if (!number || number > view.state.doc.lines) continue;
     const line = view.state.doc.line(number);

@@ -8,12 +8,11 @@ from django.conf import settings
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from admission.explain.restarts import restarts_of
-from admission.explain.running_pods import MOST, running_in
+from admission.explain.running_pods import MOST
 from engine.errors import DecodeError
 from policies.drafts import danger
-from policies.simulation import with_unsaved
 from portal.pages.policies.editor import EditorView, NewPolicyView
+from portal.pages.policies.panes.impact import impact_of, passing_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,17 +44,20 @@ class RestartsView(EditorView):
 
     def outcome(self, editor_state: EditorState) -> dict[str, Any]:
         """The editor's context with the pods that would be refused."""
-        found = super().outcome(editor_state)
+        is_script = self.request.headers.get("HX-Request") == "true"
+        found = {**super().outcome(editor_state), "is_script": is_script}
         if editor_state.draft.manifest is None:
-            return {**found, "restarts_error": "The YAML cannot be read yet: correct it first."}
-        before = found["before"]
+            return {**found, "impact_error": "The YAML cannot be read yet: correct it first."}
         try:
-            policies_after = with_unsaved(before, [editor_state.draft.manifest], as_enforced=True)
-            running_pods = running_in(self.cluster, self.namespace_name)
-            restarts = restarts_of(running_pods, before=before, after=policies_after)
+            impact = impact_of(self.cluster, [self.namespace_name], editor_state.draft.manifest)
+            values = passing_values(self.place, editor_state.draft, impact)
         except DecodeError as error:
-            return {**found, "restarts_error": str(error)}
-        return {**found, "restarts": restarts, "restarts_most": MOST}
+            return {**found, "impact_error": str(error)}
+        return {**found, "impact": impact, "values": values, "restarts_most": MOST}
+
+    def script_template(self) -> str:
+        """Scripts fetch the preview alone."""
+        return "policies/editor/_impact.html"
 
 
 class NewRestartsView(RestartsView, NewPolicyView):
@@ -65,20 +67,19 @@ class NewRestartsView(RestartsView, NewPolicyView):
 
 
 def refused_running(
-    place: PolicyPlace, manifest: Mapping[str, Any], before: PolicySet
+    place: PolicyPlace, manifest: Mapping[str, Any], _before: PolicySet
 ) -> Sequence[str]:
     """A warning if more than GATEHOUSE_CONFIRM_REFUSED_PERCENT of them would be refused."""
     if place.namespace is None:
         return ()
-    pods_now = running_in(place.cluster, place.namespace.name)
     try:
-        policies_after = with_unsaved(before, [manifest])
-        newly_refused = restarts_of(pods_now, before=before, after=policies_after).newly
+        impact = impact_of(place.cluster, [place.namespace.name], manifest, as_enforced=False)
     except DecodeError:
         return ()
-    if newly_refused * 100 <= settings.GATEHOUSE_CONFIRM_REFUSED_PERCENT * len(pods_now.pods):
+    newly, pods = impact.newly, impact.pods
+    if newly * 100 <= settings.GATEHOUSE_CONFIRM_REFUSED_PERCENT * pods:
         return ()
-    return (f"{newly_refused} of {len(pods_now.pods)} running pods would be refused if recreated",)
+    return (f"{newly} of {pods} running pods would be refused if recreated",)
 
 
 danger.sources.append(refused_running)

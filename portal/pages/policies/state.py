@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from policies.drafts.draft import Draft, Finding, draft_of_sheet, draft_of_text
 from policies.drafts.forms import metadata_rules
-from policies.drafts.forms.sheets import read_sheet, with_line, without_line
+from policies.drafts.forms.sheets import read_sheet, with_cell, with_line, without_line
 from policies.manifests import sentences
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _state_of_text(draft: Draft, sheet: Sheet | None, shown: str, *, is_torn: bo
 def change_lines(
     place: PolicyPlace, state: EditorState, button: str, base: Mapping[str, Any]
 ) -> EditorState:
-    """Add or remove a line for a button such as ``add:if:2``, ``drop:row:3``, ``ready:require``."""
+    """Act for a button: ``add:if:2``, ``drop:row:3``, ``ready:require``, ``use:row-1-max:3Gi``."""
     sheet = state.draft.sheet
     if sheet is None or state.is_torn:
         return state
@@ -102,6 +102,8 @@ def change_lines(
 
 
 def _changed_sheet(sheet: Sheet, button_verb: str, line_group: str, number: str) -> Sheet:
+    if button_verb == "use":
+        return with_cell(sheet, line_group, number)
     if button_verb == "ready":
         return metadata_rules.with_ready(sheet, line_group)
     if button_verb == "drop" and number.isdecimal():

@@ -98,6 +98,31 @@ def test_reason_is_required_and_nothing_typed_is_lost(editor: Client) -> None:
     assert maximum() == "4"
 
 
+def test_script_asks_first_what_saving_would_change(editor: Client) -> None:
+    given = {**opened(editor), **GRID, **ROW, "row-0-max": "2", "do": "ask"}
+    response: Any = editor.post(PAGE, given, headers={"HX-Request": "true"})
+    assert (response.context["is_asked"], response.context["dangers"]) == (True, [])
+    assert (response.context["differences"].added, maximum()) == (1, "4")
+    wrong: Any = editor.post(PAGE, {**given, "row-0-max": "x"}, headers={"HX-Request": "true"})
+    assert "is_asked" not in wrong.context
+    assert wrong.context["draft"].findings
+
+
+def test_history_names_changes_and_the_page_that_restores_them(editor: Client) -> None:
+    factories.limit_range({**LIMITS, "max": {"cpu": "8"}})
+    newest, first = editor.get(PAGE).context["history"]
+    assert (newest.words, newest.is_current) == (["cpu max of Container raised from 4 to 8"], True)
+    assert (first.address, first.is_current) == (f"{PAGE}revisions/1/", False)
+
+
+def test_draft_that_is_shown_can_be_discarded_from_the_header(editor: Client) -> None:
+    given = {**opened(editor), **GRID, **ROW, "row-0-max": "2"}
+    sent: Any = editor.post(PAGE, given, headers={"HX-Request": "true"})
+    assert sent.context["saved_draft"] is not None
+    assert editor.get(PAGE).context["saved_draft"] is None
+    assert editor.get(f"{PAGE}?draft").context["saved_draft"] is not None
+
+
 def test_error_stands_at_its_cell_and_its_line(editor: Client) -> None:
     given = {**opened(editor), **GRID, **ROW, "row-0-max": "50m"}
     response: Any = save(editor, given)

@@ -43,7 +43,7 @@ def asked_of(client: Client, form: dict[str, str], page: str = PAGE, way: str = 
     sent = {"seen": "1", "shown": state.shown, "yaml": state.draft.text, **form}
     response: Any = client.post(f"{page}{way}", sent)
     assert response.status_code == 200
-    return response.context["restarts"]
+    return response.context["impact"].places["team"]
 
 
 def test_pods_of_one_owner_are_told_with_the_reason(editor: Client) -> None:
@@ -67,6 +67,32 @@ def test_a_draft_is_judged_as_if_enforced_whatever_its_mode(editor: Client, mode
     assert (found.refused, found.newly, found.passing) == (1, 1, 1)
 
 
+def test_scripts_get_the_preview_alone_and_figures_of_all_namespaces(editor: Client) -> None:
+    factories.resource_quota({"pods": "9"})
+    running(asks("web-1"), asks("web-2"), asks("small", "1", owner=False))
+    state = editor.get(PAGE).context["state"]
+    sent = {"seen": "1", "shown": state.shown, "yaml": state.draft.text, **TIGHT}
+    part: Any = editor.post(f"{PAGE}restarts/", sent, headers={"HX-Request": "true"})
+    impact = part.context["impact"]
+    assert (impact.refused, impact.pods, impact.owners, impact.namespaces) == (2, 3, 1, 1)
+    assert [row.amount for row in impact.rows] == ["3"]
+    assert b"<main" not in part.content
+
+
+def test_value_that_passes_is_offered_for_its_cell_with_what_it_refuses(editor: Client) -> None:
+    factories.resource_quota({"pods": "9"})
+    running(asks("web-1"), asks("web-2", "4"), asks("small", "1", owner=False))
+    state = editor.get(PAGE).context["state"]
+    sent = {"seen": "1", "shown": state.shown, "yaml": state.draft.text, **TIGHT}
+    values = editor.post(f"{PAGE}restarts/", sent).context["values"]
+    found = [(each.cell, each.amount, each.refused, each.owners) for each in values]
+    assert found == [("row-0-max", "3", 1, 1), ("row-0-max", "4", 0, 0)]
+    used: Any = editor.post(PAGE, {**sent, "do": "use:row-0-max:3"})
+    assert used.context["form"]["row"][0]["max"].value == "3"
+    audit: Any = editor.post(PAGE, {**sent, "do": "use:enforcement:audit"})
+    assert audit.context["fields"]["enforcement"].value == "audit"
+
+
 @pytest.mark.parametrize(("percent", "code"), [(20, 422), (50, 302), (0, 422)])
 def test_saving_asks_where_many_would_not_come_back(
     editor: Client, settings: SettingsWrapper, percent: int, code: int
@@ -81,6 +107,9 @@ def test_saving_asks_where_many_would_not_come_back(
     assert answer.status_code == code
     if code == 422:
         assert "1 of 2 running pods" in answer.context["dangers"][0]
+        script = {"HX-Request": "true"}
+        asked: Any = editor.post(PAGE, {**sent, "do": "ask"}, headers=script)
+        assert asked.context["dangers"] == answer.context["dangers"]
         assert editor.post(PAGE, {**sent, "confirm": "team"}).status_code == 302
 
 
@@ -140,7 +169,7 @@ def test_what_would_be_refused_today_is_told_apart(editor: Client) -> None:
 
 def test_unreadable_draft_is_told(editor: Client) -> None:
     response: Any = editor.post(f"{PAGE}restarts/", {"shown": "", "yaml": "spec: ["})
-    assert "restarts_error" in response.context
+    assert "impact_error" in response.context
     assert editor.get(f"{PAGE}restarts/")["Location"] == PAGE
 
 

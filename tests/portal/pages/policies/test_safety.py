@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.test import Client
 
+from policies.lints import LintCode
 from policies.models import KeptDraft, LimitRange, MetadataPolicy
 from tests import factories, people
 
@@ -106,14 +107,13 @@ def test_what_only_tells_is_saved_without_it(editor: Client, mode: str) -> None:
     assert send(editor, do="save", yaml=annotated).status_code == 302
 
 
-def test_warnings_stand_before_the_form(editor: Client) -> None:
-    page = send(editor, yaml=RULES).content.decode()
-    assert page.index("Warnings") < page.index('id="sheet"')
-    script = {"HTTP_HX_REQUEST": "true"}
+def test_warnings_come_with_each_check(editor: Client) -> None:
+    hints = send(editor, yaml=RULES).context["hints"]
+    assert [hint.lint.code for hint in hints] == [LintCode.REFUSES_EVERYTHING]
     state = editor.get(NEW).context["state"]
-    part = editor.post(NEW, {"shown": state.shown, "yaml": RULES}, **script).content.decode()
-    assert 'id="warnings"' in part
-    assert "hx-swap-oob" in part
+    script = {"HTTP_HX_REQUEST": "true"}
+    part: Any = editor.post(NEW, {"shown": state.shown, "yaml": RULES}, **script)
+    assert len(part.context["hints"]) == 1
 
 
 def test_a_draft_is_kept_for_its_author_and_offered(editor: Client) -> None:

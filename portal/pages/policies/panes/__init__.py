@@ -1,0 +1,1 @@
+"""What the editor shows beside its form: differences, impact, history. Nothing is written here."""
