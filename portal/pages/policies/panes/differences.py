@@ -1,4 +1,4 @@
-"""DiffLines of two texts: one column, both line numbers, values that differ marked."""
+"""TextLines of two texts: one column, both line numbers, values that differ marked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REMOVED: Final = "-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiffLine:
+class TextLine:
     """A line of either text, or of both: then ``sign`` is empty."""
 
     sign: str = ""
@@ -34,7 +34,7 @@ class DiffLine:
 class Differences:
     """The lines, and how many were added and removed."""
 
-    lines: tuple[DiffLine, ...] = ()
+    lines: tuple[TextLine, ...] = ()
 
     @property
     def added(self) -> int:
@@ -55,7 +55,7 @@ def differences_of(before: str, after: str) -> Differences:
     matcher = difflib.SequenceMatcher(a=old, b=new, autojunk=False)
     longest = max(len(old), len(new))
     around = longest if longest <= WHOLE else _AROUND
-    lines: list[DiffLine] = []
+    lines: list[TextLine] = []
     for group in matcher.get_grouped_opcodes(around):
         for tag, old_at, old_end, new_at, new_end in group:
             if tag == "equal":
@@ -65,22 +65,22 @@ def differences_of(before: str, after: str) -> Differences:
     return Differences(lines=tuple(lines))
 
 
-def _same(texts: Sequence[str], old_at: int, new_at: int) -> Iterator[DiffLine]:
+def _same(texts: Sequence[str], old_at: int, new_at: int) -> Iterator[TextLine]:
     for number, text in enumerate(texts, 1):
-        yield DiffLine(old=old_at + number, new=new_at + number, pieces=pieces_of(text))
+        yield TextLine(old=old_at + number, new=new_at + number, pieces=pieces_of(text))
 
 
 def _changed(
     old: Sequence[str], new: Sequence[str], old_at: int, new_at: int
-) -> Iterator[DiffLine]:
+) -> Iterator[TextLine]:
     """Lines that took the place of others: pairs of one key stand together, their values marked."""
     if len(old) != len(new):
         for number, text in enumerate(old, 1):
-            yield DiffLine(sign=REMOVED, old=old_at + number, pieces=pieces_of(text))
+            yield TextLine(sign=REMOVED, old=old_at + number, pieces=pieces_of(text))
         for number, text in enumerate(new, 1):
-            yield DiffLine(sign=ADDED, new=new_at + number, pieces=pieces_of(text))
+            yield TextLine(sign=ADDED, new=new_at + number, pieces=pieces_of(text))
         return
     for number, (was, now) in enumerate(zip(old, new, strict=True), 1):
         is_pair = was.partition(":")[0] == now.partition(":")[0]
-        yield DiffLine(sign=REMOVED, old=old_at + number, pieces=pieces_of(was, is_marked=is_pair))
-        yield DiffLine(sign=ADDED, new=new_at + number, pieces=pieces_of(now, is_marked=is_pair))
+        yield TextLine(sign=REMOVED, old=old_at + number, pieces=pieces_of(was, is_marked=is_pair))
+        yield TextLine(sign=ADDED, new=new_at + number, pieces=pieces_of(now, is_marked=is_pair))
