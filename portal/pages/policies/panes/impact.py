@@ -31,7 +31,7 @@ _BOUNDS: Final = {Reason.MAX_CONSTRAINT: "max", Reason.MIN_CONSTRAINT: "min"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImpactRow:
+class RefusedOwner:
     """Pods of one owner in one namespace that would be refused for the same reasons."""
 
     namespace: str
@@ -46,16 +46,16 @@ class ImpactRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Impact:
+class DraftImpact:
     """The running pods of each namespace of a draft, and those that it would refuse."""
 
     places: Mapping[str, Restarts]
 
     @property
-    def rows(self) -> Sequence[ImpactRow]:
+    def rows(self) -> Sequence[RefusedOwner]:
         """Those of all namespaces, refused by the draft alone first, the most pods first."""
         rows = [
-            ImpactRow(namespace=namespace, restart=row)
+            RefusedOwner(namespace=namespace, restart=row)
             for namespace, restarts in self.places.items()
             for row in restarts.rows
         ]
@@ -126,11 +126,11 @@ class PassingValue:
 
 def impact_of(
     cluster: Cluster, namespaces: Sequence[str], manifest: Manifest, *, as_enforced: bool = True
-) -> Impact:
+) -> DraftImpact:
     """Evaluate the running pods of these namespaces as if recreated; raises DecodeError."""
     running = {namespace: running_in(cluster, namespace) for namespace in namespaces}
     before = {namespace: snapshot.load(cluster.name, namespace) for namespace in namespaces}
-    return Impact(
+    return DraftImpact(
         places={
             namespace: restarts_of(
                 pods,
@@ -146,9 +146,9 @@ def _after(before: PolicySet, manifest: Manifest, *, as_enforced: bool) -> Polic
     return with_unsaved(before, [manifest], as_enforced=as_enforced)
 
 
-def retried(impact: Impact, cluster: Cluster, manifest: Manifest) -> Impact:
+def retried(impact: DraftImpact, cluster: Cluster, manifest: Manifest) -> DraftImpact:
     """The same pods under another version of the draft; nothing is read again but policies."""
-    return Impact(
+    return DraftImpact(
         places={
             namespace: restarts_of(
                 each.running,
@@ -160,7 +160,7 @@ def retried(impact: Impact, cluster: Cluster, manifest: Manifest) -> Impact:
     )
 
 
-def passing_values(place: PolicyPlace, draft: Draft, impact: Impact) -> list[PassingValue]:
+def passing_values(place: PolicyPlace, draft: Draft, impact: DraftImpact) -> list[PassingValue]:
     """Values of the bound that refuses the most pods: the nearest that pass some, or all of them.
 
     Only for ranges: limits of quotas depend on what else is charged.
