@@ -31,7 +31,7 @@ _BOUNDS: Final = {Reason.MAX_CONSTRAINT: "max", Reason.MIN_CONSTRAINT: "min"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RefusedOwner:
+class OwnerImpact:
     """Pods of one owner in one namespace that would be refused for the same reasons."""
 
     namespace: str
@@ -52,10 +52,10 @@ class DraftImpact:
     places: Mapping[str, Restarts]
 
     @property
-    def rows(self) -> Sequence[RefusedOwner]:
+    def rows(self) -> Sequence[OwnerImpact]:
         """Those of all namespaces, refused by the draft alone first, the most pods first."""
         rows = [
-            RefusedOwner(namespace=namespace, restart=row)
+            OwnerImpact(namespace=namespace, restart=row)
             for namespace, restarts in self.places.items()
             for row in restarts.rows
         ]
