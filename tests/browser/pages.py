@@ -41,6 +41,7 @@ PAGES: Final = {
     "namespace without policies": "/clusters/demo-priority/namespaces/kube-system/",
     "quota board": "/quotas/",
     "quota story": "/quotas/demo/payments/",
+    "quota board, sorted": "/quotas/?sort=days&resource=pods",
     "quota board, one open": "/quotas/?open=demo/payments/critical",
     "quota, its usage": "/quotas/demo/payments/critical/",
     "quota, its denials": "/quotas/demo/payments/critical/?tab=denials&raise=1",
@@ -113,6 +114,7 @@ NO_PAGES: Final = {
     "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/<str:name>/restarts/": (
         "the editor's, with an answer"
     ),
+    "quotas/-/raise/": "a form's address",
     "quotas/<str:cluster>/<str:namespace>/<str:quota>/what-if/": "a part of the panel",
     "clusters/<str:cluster>/objects/<str:kind>/<str:namespace>/<str:name>/sides": "a part of a row",
     "clusters/<str:cluster>/failure-policy/": "a form's address",

@@ -71,16 +71,19 @@ def test_a_limit_is_raised_with_a_reason_and_undone(visit: Callable[[str], Visit
     page.locator(".changed-field:focus").wait_for()
     raised = limit.input_value()
     assert int(raised) > int(limit.get_attribute("data-stored") or "")
-    page.get_by_label("Reason").fill("the second region needs more")
+    page.locator("[data-panel]").get_by_label("Reason").fill("the second region needs more")
     clicks.press(page.locator("#save-limits"))
     toast = page.locator("[data-toasts] > .toast", has_text=f"→ {raised}")
     toast.wait_for()
     assert clicks.number <= MOST_CLICKS
     page.locator(f'[data-panel] input[name="{LIMIT}"][data-stored="{raised}"]').wait_for()
-    row(page, "demo/payments/critical").locator(".col-amounts", has_text=f"/ {raised}").wait_for()
+    # The list shows it, too: the quota is full no longer.
+    full = row(page, "demo/payments/critical").locator(".quota-bar.full")
+    full.wait_for(state="detached")
     toast.get_by_role("button", name="Undo").click()
     page.locator("[data-toasts] > .toast", has_text="as they were").wait_for()
     page.locator(f'[data-panel] input[name="{LIMIT}"][data-stored="20"]').wait_for()
+    full.wait_for()
 
 
 def test_a_limit_is_raised_by_keys_alone(visit: Callable[[str], Visitor]) -> None:
@@ -138,6 +141,30 @@ def test_tabs_of_the_panel_keep_what_is_typed(visit: Callable[[str], Visitor], h
     hand.press(page.locator("#quota-tabs").get_by_role("link", name="Changes"))
     page.locator("#quota-tabs td", has_text="18 → 20").wait_for()
     assert limit_of(page).input_value() == "34"
+
+
+def test_several_limits_are_raised_at_once(visit: Callable[[str], Visitor]) -> None:
+    page = visit("admin").go("/quotas/?q=pods-cluster-services")
+    for _ in range(2):
+        page.keyboard.press("j")
+        page.keyboard.press("x")
+    bar = page.get_by_role("form", name="Raise the limits of chosen quotas")
+    bar.get_by_text("Raise 2 quotas").wait_for()
+    bar.get_by_label("Reason for all").fill("more nodes")
+    bar.get_by_role("button", name="Raise limits").click()
+    page.locator("[data-toasts] > .toast", has_text="Raised 2 limits").wait_for()
+    page.wait_for_url("**/quotas/?q=pods-cluster-services")
+    assert page.locator(".col-amounts", has_text="0 / 11").count() == 2
+
+
+def test_heads_sort_the_list(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    page = visit("viewer").go("/quotas/")
+    hand.press(page.get_by_role("columnheader", name="Quota").get_by_role("link"))
+    page.wait_for_url("**/quotas/?sort=name")
+    names = page.locator("[data-rows] > tbody > tr").evaluate_all(
+        "rows => rows.map((row) => row.dataset.key.split('/').slice(1).join('/'))"
+    )
+    assert names == sorted(names)
 
 
 def test_on_a_phone_a_quota_is_a_page(visit: Callable[[str], Visitor], hand: Hand) -> None:

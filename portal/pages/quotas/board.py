@@ -9,6 +9,7 @@ from django.core.paginator import Paginator
 
 from admission.record.consumers import quotas_charged_by
 from policies.models import PriorityClass
+from portal.pages.quotas.board_heads import BoardOrder
 from portal.pages.quotas.panel import panel_of
 from portal.pages.shell.chosen import chosen_cluster, visible_clusters
 from portal.pages.shell.quota_lines import fullest_first, may_raise, quota_lines
@@ -50,17 +51,21 @@ class QuotaBoardView(PortalPage):
         }
         cluster = chosen_cluster(self.request)
         lines = quota_lines(user, cluster)
-        found = self._matching(lines, asked)
+        order = BoardOrder.of(query.get("sort", ""))
+        shows_cluster = not cluster and len(visible_clusters(self.request)) > 1
+        found = order.sort(self._matching(lines, asked))
         needy = [line for line in found if line.needs_attention]
         only = query.get("needs") == "attention"
         page = Paginator(needy if only else found, PAGE_SIZE).get_page(query.get("page"))
         shown = list(page)
+        rows = [
+            BoardRow(line, trend, may_raise(user, line))
+            for line, trend in zip(shown, trends(shown), strict=True)
+        ]
         return super().get_context_data(
             **kwargs,
-            rows=[
-                BoardRow(line, trend, may_raise(user, line))
-                for line, trend in zip(shown, trends(shown), strict=True)
-            ],
+            rows=rows,
+            may_raise_any=any(row.may_raise for row in rows),
             page=page,
             total=len(found),
             number_of_all=len(lines),
@@ -69,7 +74,9 @@ class QuotaBoardView(PortalPage):
             asked=asked,
             is_asked=any(asked.values()),
             cluster=cluster,
-            shows_cluster=not cluster and len(visible_clusters(self.request)) > 1,
+            shows_cluster=shows_cluster,
+            heads=order.heads(query, shows_cluster=shows_cluster, resource=asked["resource"]),
+            sort=query.get("sort", ""),
             resources=sorted({level.resource for line in lines for level in line.placed.levels}),
             classes=_class_names(cluster, lines),
             no_class=NO_CLASS,

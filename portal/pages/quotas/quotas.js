@@ -120,10 +120,16 @@ document.addEventListener("click", (event) => {
   for (const field of fields(form)) field.value = field.dataset.stored;
   fields(form)[0]?.dispatchEvent(new Event("input", { bubbles: true }));
 });
+const bulk = document.getElementById("raise-many");
+document.addEventListener("change", (event) => {
+  if (!bulk || !event.target.matches(".pick")) return;
+  const number = document.querySelectorAll(".pick:checked").length;
+  bulk.querySelector("[data-chosen]").textContent = `Raise ${number} ${number === 1 ? "quota" : "quotas"}`;
+});
 for (const form of document.querySelectorAll("[data-submits]")) {
   const filters = form.querySelector("[data-narrow]");
-  filters.hidden = false;
-  filters.addEventListener("click", () => {
+  if (filters) filters.hidden = false;
+  filters?.addEventListener("click", () => {
     filters.setAttribute("aria-expanded", String(form.toggleAttribute("data-shown")));
   });
   for (const button of form.querySelectorAll(".only-plain")) button.hidden = true;

@@ -8,9 +8,11 @@ from portal.pages.quotas.board import QuotaBoardView
 from portal.pages.quotas.history import QuotaHistoryView
 from portal.pages.quotas.journal import QuotaJournalPage
 from portal.pages.quotas.quota import QuotaView, WhatIfView
+from portal.pages.quotas.raise_many import RaiseManyView
 
 urlpatterns = [
     path("quotas/", QuotaBoardView.as_view(), name="quota-board"),
+    path("quotas/-/raise/", RaiseManyView.as_view(), name="quota-raise"),
     path("quotas/<str:cluster>/<str:namespace>/", QuotaHistoryView.as_view(), name="quota-story"),
     path("quotas/<str:cluster>/<str:namespace>/<str:quota>/", QuotaView.as_view(), name="quota"),
     path(

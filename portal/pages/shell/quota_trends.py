@@ -36,12 +36,16 @@ Share = tuple[datetime, float]
 
 @dataclass(frozen=True, slots=True)
 class QuotaTrend:
-    """The line as points of an SVG, a word, the word's colour, and what it means."""
+    """The line as points of an SVG, a word, the word's colour, what it means, and the days.
+
+    ``days`` is less than 1 for what is full or refuses somebody, None where nothing is known.
+    """
 
     line: str
     word: str
     look: str = ""
     title: str = ""
+    days: int | None = None
 
 
 NOT_KNOWN: Final = QuotaTrend(
@@ -65,9 +69,9 @@ def _trend_of(line: QuotaLine, points: Sequence[Point], now: datetime) -> QuotaT
     shares = shares_of(line.level, points, now)
     drawn = sparkline(shares, now)
     if line.is_denying:
-        return QuotaTrend(drawn, "denying", "full", "Somebody was refused within the hour.")
+        return QuotaTrend(drawn, "denying", "full", "Somebody was refused within the hour.", -1)
     if line.look == "full":
-        return QuotaTrend(drawn, "full", "full")
+        return QuotaTrend(drawn, "full", "full", days=0)
     if line.level.percent is None:
         return QuotaTrend("", "not known", title="What exists is not counted yet.")
     if line.is_blocked:
@@ -77,7 +81,7 @@ def _trend_of(line: QuotaLine, points: Sequence[Point], now: datetime) -> QuotaT
     word, days = _forecast(shares, now)
     look = "near" if days is not None and days <= SOON else ""
     title = "As its usage of 14 days goes on." if days is not None else ""
-    return QuotaTrend(drawn, word, look, title)
+    return QuotaTrend(drawn, word, look, title, days)
 
 
 def shares_of(level: Level, points: Sequence[Point], now: datetime) -> list[Share]:

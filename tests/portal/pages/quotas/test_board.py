@@ -288,3 +288,24 @@ def test_hostile_names_are_only_words(reader: Client) -> None:
         assert b"<script>alert" not in reader.get(address).content
     assert reader.get("/quotas/?q=%00&cluster=%00&page=x&owner=%00").status_code == 200
     assert reader.get("/quotas/?class=%00&open=%00").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("sort", "expected"),
+    [
+        ("", ["c", "a", "b"]),
+        ("-fullest", ["b", "a", "c"]),
+        ("name", ["a", "b", "c"]),
+        ("-name", ["c", "b", "a"]),
+        ("days", ["c", "b", "a"]),
+        ("unknown", ["c", "a", "b"]),
+    ],
+)
+def test_columns_sort_the_board(reader: Client, sort: str, expected: list[str]) -> None:
+    quota({"pods": "40"}, {"pods": "30"}, in_="a")
+    growing = quota({"pods": "40"}, {"pods": "24"}, in_="b")
+    points(growing, *[(13 - day, str(11 + day)) for day in range(13)])
+    quota({"pods": "40"}, {"pods": "40"}, in_="c")
+    context = board(reader, f"?sort={sort}")
+    assert names(context) == expected
+    assert sum(bool(head.order) for head in context["heads"]) == 1
