@@ -25,7 +25,7 @@ OWN = {
     "/account/",
     "/account/password/",
     "/decisions/views/",
-    "/clusters/demo/namespaces/payments/",
+    "/clusters/demo/namespaces/payments/simulate/",
 }
 """The forms that everyone may send: about one's own account, and dry runs."""
 FOR_ADMINS = {

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.browser.visitor import Visitor
 
 pytestmark = pytest.mark.ui
-NAMESPACE = "/clusters/demo/namespaces/payments/"
+NAMESPACE = "/clusters/demo/namespaces/payments/simulate/"
 
 
 @pytest.mark.parametrize("name", ["viewer", "editor", "admin"])
@@ -39,7 +39,7 @@ def test_a_denial_is_found_understood_and_fixed(
     hand.press(page.get_by_text("Paste an object of any kind instead"))
     hand.fill(page.get_by_label("YAML or JSON, one object"), changed)
     with page.expect_navigation():
-        hand.press(visitor.main("button", "Try the pasted object"))
+        hand.press(visitor.main("button", "Simulate the pasted object"))
     outcome = page.locator("#outcome").inner_text()
     assert outcome.startswith("admitted"), f"{changed}\n{outcome}"
 
@@ -49,7 +49,7 @@ def test_a_pod_is_tried_before_it_is_created(visit: Callable[[str], Visitor], ha
     page = visitor.go(NAMESPACE)
     hand.fill(page.get_by_label("CPU limit").first, "3")
     hand.fill(page.get_by_label("CPU request").first, "3")
-    hand.press(visitor.main("button", "Try the pod"))
+    hand.press(visitor.main("button", "Simulate the pod"))
     page.locator("#outcome").get_by_text("MaxConstraint").first.wait_for()
 
 

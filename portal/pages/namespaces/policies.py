@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from django.urls import Resolver404, resolve
 
+from admission.record.policy_hits import PolicyHits
 from engine.resource_list import to_json
 from portal.pages.namespaces.outcome import anchor_of
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     )
     from engine.selector import LabelSelector
 
+NO_HITS: Final = PolicyHits()
+NOBODYS: Final[Mapping[tuple[str, str, str, str], PolicyHits]] = MappingProxyType({})
 PLURALS: Final = {
     "LimitRange": "limitranges",
     "MetadataPolicy": "metadatapolicies",
@@ -56,6 +60,8 @@ class PolicyRow:
     enforcement: str
     says: list[str]
     address: str
+    revision: int = 0
+    hits: PolicyHits = field(default_factory=PolicyHits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +74,12 @@ class Group:
     new: str
 
 
-def groups_of(policies: PolicySet) -> list[Group]:
-    """All kinds, empty ones included."""
-    namespace_address = f"/clusters/{policies.cluster}/namespaces/{policies.namespace}"
+def groups_of(
+    policies: PolicySet, hits: Mapping[tuple[str, str, str, str], PolicyHits] = NOBODYS
+) -> list[Group]:
+    """All kinds, empty ones included; ``hits`` are those of the last 24 hours."""
+    namespace = policies.namespace
+    namespace_address = f"/clusters/{policies.cluster}/namespaces/{namespace}"
     policies_by_kind: Mapping[str, tuple[Any, ...]] = {
         "LimitRange": policies.limit_ranges,
         "MetadataPolicy": policies.metadata_policies,
@@ -88,6 +97,10 @@ def groups_of(policies: PolicySet) -> list[Group]:
                     enforcement=policy.enforcement.value,
                     says=list(_SAYS[kind](policy)),
                     address=if_there(f"{namespace_address}/{PLURALS[kind]}/{policy.name}"),
+                    revision=policy.revision,
+                    hits=hits.get(
+                        (policies.cluster, kind, policies.namespace, policy.name), NO_HITS
+                    ),
                 )
                 for policy in policies_by_kind[kind]
             ],
