@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from policies.models import Cluster
+    from portal.pages.namespaces.figures import QuotaLevels
     from portal.pages.namespaces.policies import Group
-    from portal.pages.namespaces.standing import QuotaLevels
 
 MOST: Final = 6
 STUCK_SHOWN: Final = 3

@@ -17,7 +17,7 @@ from admission.record.policy_hits import hits_since
 from engine.errors import DecodeError
 from policies import roles
 from policies.models import PolicyRevision
-from portal.pages.namespaces import attention, standing
+from portal.pages.namespaces import attention, figures
 from portal.pages.namespaces.place import NamespaceTabPage
 from portal.pages.namespaces.policies import groups_of, limited_says
 from portal.pages.namespaces.simulate import ASKED
@@ -50,36 +50,36 @@ class OverviewView(NamespaceTabPage):
         """The policies with their hits of the last 24 hours."""
         events = AuditEvent.objects.for_cluster(self.cluster.name)
         here = events.for_namespace(self.namespace.name)
-        hits = hits_since(here, datetime.now(UTC) - standing.DAY)
+        hits = hits_since(here, datetime.now(UTC) - figures.DAY)
         return groups_of(self.policies, hits.by_policy)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The boxes of the page; a fixed number of queries for any number of policies."""
         cluster, name = self.cluster, self.namespace.name
         context = super().get_context_data(**kwargs)
-        quotas = standing.quota_levels(self.policies)
+        quotas = figures.quota_levels(self.policies)
         revisions = PolicyRevision.objects.filter(cluster=cluster.name, namespace=name)
         return {
             **context,
-            "figures": self.decisions,
-            "pods": standing.pods_counted(cluster, name),
+            "day": self.decisions,
+            "pods": figures.pods_counted(cluster, name),
             "timetable": SyncState.objects.filter(cluster=cluster).first(),
             "needs": self._needs(quotas, context["to_settle"]),
             "rows": [row for group in self.groups for row in group.rows],
             "groups": self.groups,
-            "denials": standing.denials_by_owner(cluster.name, name),
+            "denials": figures.denials_by_owner(cluster.name, name),
             "quotas": quotas,
-            "values": standing.container_values(self.policies),
+            "values": figures.container_values(self.policies),
             "revisions": revisions.defer("before", "after").order_by("-created", "-id")[
                 :CHANGES_SHOWN
             ],
             "changes_count": revisions.count(),
-            "people": standing.people_of(cluster.name, name),
+            "people": figures.people_of(cluster.name, name),
             "may_give_roles": roles.may_somewhere(self.request.user, roles.GIVE_ROLES),
         }
 
     def _needs(
-        self, quotas: list[standing.QuotaLevels], to_settle: int
+        self, quotas: list[figures.QuotaLevels], to_settle: int
     ) -> list[attention.NeedsAttention]:
         """Broken first, then what is near it; objects to settle for those who may open them."""
         cluster, name = self.cluster, self.namespace.name

@@ -13,8 +13,8 @@ from django.urls import reverse
 from policies import roles, snapshot
 from policies.models import Namespace
 from portal.pages.clusters.status import NEEDS_A_LOOK
+from portal.pages.namespaces.figures import DaysDecisions, decisions_of
 from portal.pages.namespaces.policies import groups_of
-from portal.pages.namespaces.standing import DaysDecisions, decisions_of
 from portal.pages.views import ClusterPage
 from sync.models import SyncedObject
 

@@ -65,7 +65,7 @@ def test_figures_are_of_the_last_day_against_the_day_before(reader: Client) -> N
         decided(hours)
     decided(3, "allowed", reasons="", violations=[])
     decided(4, "allowed", violations=[], observed=[{"reason": "Rejected", "policy": QUOTA}])
-    figures = shown(reader)["figures"]
+    figures = shown(reader)["day"]
     assert (figures.total, figures.denied, figures.would_deny, figures.change) == (4, 2, 1, 1)
 
 
