@@ -1,4 +1,4 @@
-"""NamespaceListView: NamespaceLines of a cluster: policies counted by kind, objects differing."""
+"""NamespaceListView, AllNamespacesView: NamespaceLines of one cluster or of all, with figures."""
 
 from __future__ import annotations
 
@@ -8,68 +8,161 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.core.paginator import Paginator
 from django.db.models import Count
+from django.utils import timezone
 
-from policies import roles
+from admission.models import AuditEvent
+from policies import roles, snapshot
 from policies.models import LimitRange, MetadataPolicy, Namespace, ResourceQuota
+from policies.snapshot.quota_levels import visible_quotas
+from portal.pages.clusters.columns import columns_of, order_of
+from portal.pages.clusters.head import ClusterTabPage
 from portal.pages.clusters.status import NEEDS_A_LOOK
-from portal.pages.views import ClusterPage
+from portal.pages.namespaces.figures import DAY
+from portal.pages.shell.chosen import chosen_cluster
+from portal.pages.views import PortalPage
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:
-    from policies.models import Cluster
+    from collections.abc import Callable, Mapping, Sequence
+
+    from django.db.models import QuerySet
+    from django.http import QueryDict
+
+    from policies.ledger.usage import Level
+
+    Place = tuple[str, str]
 
 PAGE_SIZE: Final = 50
 _COUNTED_MODELS: Final = {"ranges": LimitRange, "rules": MetadataPolicy, "quotas": ResourceQuota}
+_NO_LEVEL: Final = (-1, -1)
 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceLine:
-    """A namespace, how many policies of each kind it has, and how many objects differ."""
+    """A namespace with its policies by kind, its fullest quota, denials, and what differs."""
 
     namespace: Namespace
-    counts: dict[str, int]
+    cluster: str
+    counts: Mapping[str, int]
+    level: Level | None
+    denied: int
     differing: int
 
     @property
-    def is_bare(self) -> bool:
-        """Whether only policies of the whole cluster apply here."""
-        return not any(self.counts.values())
+    def policies(self) -> int:
+        """Its own policies of all kinds."""
+        return sum(self.counts.values())
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether something is refused, nearly full, or to be settled."""
+        is_full = self.level is not None and self.level.needs_attention
+        return bool(self.denied or self.differing or is_full)
+
+    @property
+    def drawn(self) -> int:
+        """The part of the fullest quota that is used, in per cent of its bar."""
+        return min(self.level.percent or 0, 100) if self.level else 0
+
+    @property
+    def bar_look(self) -> str:
+        """The look of the bar."""
+        percent = self.level.percent or 0 if self.level else 0
+        is_near = self.level is not None and self.level.needs_attention
+        return "full" if percent >= 100 else "near" if is_near else ""  # noqa: PLR2004 - per cent
 
 
-class NamespaceListView(ClusterPage):
-    """All namespaces of a cluster, a page at a time."""
+ORDER: Final[dict[str, Callable[[NamespaceLine], Any]]] = {
+    "name": lambda line: (line.namespace.name, line.cluster),
+    "cluster": lambda line: (line.cluster, line.namespace.name),
+    "policies": lambda line: line.policies,
+    "quota": lambda line: line.level.rank if line.level else _NO_LEVEL,
+    "denied": lambda line: line.denied,
+    "drift": lambda line: line.differing,
+}
+HEADINGS: Final[tuple[tuple[str, str, str], ...]] = (
+    ("name", "Namespace", "what"),
+    ("cluster", "Cluster", "cluster"),
+    ("policies", "Policies", "figure"),
+    ("quota", "Fullest quota", "bar"),
+    ("denied", "Denied 24 h", "figure"),
+    ("drift", "To settle", "figure"),
+)
+PARTS: Final[dict[str, tuple[str, Callable[[NamespaceLine], bool]]]] = {
+    "": ("all", lambda _: True),
+    "attention": ("needs attention", lambda line: line.needs_attention),
+    "bare": ("no policy", lambda line: not line.policies),
+}
+
+
+class NamespaceListView(ClusterTabPage):
+    """The namespaces of a cluster, a page at a time."""
 
     template_name = "namespaces/namespaces.html"
     takes_part = True
+    tab = "namespaces"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """A page of lines; six queries, however many namespaces there are."""
-        list_query = self.request.GET
-        search = list_query.get("q", "").replace("\0", "").strip()
-        visible_namespaces = roles.visible(
-            Namespace.objects.filter(cluster=self.cluster).order_by("name"),
-            self.request.user,
-            cluster="cluster__name",
-            namespace="name",
-        )
-        if search:
-            visible_namespaces = visible_namespaces.filter(name__icontains=search)
-        page = Paginator(visible_namespaces, PAGE_SIZE).get_page(list_query.get("page"))
-        return super().get_context_data(
-            **kwargs,
-            lines=lines_of(self.cluster, list(page)),
-            page=page,
-            search=search,
-        )
+        """A page of lines; a fixed number of queries for any number of namespaces."""
+        context = super().get_context_data(**kwargs)
+        found = Namespace.objects.filter(cluster=self.cluster)
+        listed = list_page(found, self.request.user, self.request.GET, clusters=False)
+        return {**context, **listed}
 
 
-def lines_of(cluster: Cluster, namespaces: list[Namespace]) -> list[NamespaceLine]:
-    """Count the policies and differences of each of these namespaces."""
-    namespace_ids = [namespace.pk for namespace in namespaces]
-    counts_by_kind = {
+class AllNamespacesView(PortalPage):
+    """The namespaces that the reader sees, of all clusters or of the chosen one."""
+
+    template_name = "namespaces/all.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """A page of lines; a fixed number of queries for any number of clusters."""
+        found, cluster = Namespace.objects.all(), chosen_cluster(self.request)
+        if cluster:
+            found = found.filter(cluster__name=cluster)
+        listed = list_page(found, self.request.user, self.request.GET, clusters=not cluster)
+        return super().get_context_data(**kwargs, **listed, cluster_name=cluster)
+
+
+def list_page(
+    found: QuerySet[Namespace], user: Any, asked: QueryDict, *, clusters: bool
+) -> dict[str, Any]:
+    """The lines asked for, in their order, and the parts with their numbers."""
+    seen = roles.visible(found, user, cluster="cluster__name", namespace="name")
+    search = asked.get("q", "").replace("\0", "").strip()
+    if search:
+        seen = seen.filter(name__icontains=search)
+    part = asked.get("part", "") if asked.get("part", "") in PARTS else ""
+    lines = lines_of(list(seen.select_related("cluster").order_by("name")), user)
+    name, is_down = order = order_of(asked, ORDER, usual="name")
+    # By name first: lines of equal figures keep that order.
+    lines.sort(key=ORDER["name"])
+    lines.sort(key=ORDER[name], reverse=is_down)
+    chosen = [line for line in lines if PARTS[part][1](line)]
+    page = Paginator(chosen, PAGE_SIZE).get_page(asked.get("page"))
+    headings = HEADINGS if clusters else tuple(each for each in HEADINGS if each[0] != "cluster")
+    return {
+        "lines": page.object_list,
+        "page": page,
+        "search": search,
+        "part": part,
+        "parts": [
+            {"key": key, "label": label, "number": sum(map(holds, lines)), "current": key == part}
+            for key, (label, holds) in PARTS.items()
+        ],
+        "columns": list(columns_of(headings, asked, order)),
+        "sort": asked.get("sort", ""),
+        "shows_clusters": clusters,
+    }
+
+
+def lines_of(namespaces: Sequence[Namespace], user: Any) -> list[NamespaceLine]:
+    """Count the policies, denials and differences of all of them; six queries."""
+    clusters = {each.cluster_id: each.cluster.name for each in namespaces}
+    counts = {
         name: Counter(
             dict(
-                model.objects.filter(namespace__in=namespace_ids)
+                model.objects.filter(namespace__cluster__in=clusters)
                 .order_by()  # a default order would join the groups of the count
                 .values_list("namespace")
                 .annotate(Count("id"))
@@ -77,16 +170,37 @@ def lines_of(cluster: Cluster, namespaces: list[Namespace]) -> list[NamespaceLin
         )
         for name, model in _COUNTED_MODELS.items()
     }
-    namespace_names = [namespace.name for namespace in namespaces]
-    unequal = SyncedObject.objects.filter(
-        cluster=cluster, namespace__in=namespace_names, state__in=NEEDS_A_LOOK, gone=None
-    )
-    differ_in = Counter(dict(unequal.order_by().values_list("namespace").annotate(Count("id"))))
+    denied, differing = _denials(clusters.values()), _differing(clusters)
+    levels = _levels(set(clusters.values()), user)
     return [
         NamespaceLine(
-            namespace=namespace,
-            counts={name: counter[namespace.pk] for name, counter in counts_by_kind.items()},
-            differing=differ_in[namespace.name],
+            namespace=each,
+            cluster=each.cluster.name,
+            counts={name: counter[each.pk] for name, counter in counts.items()},
+            level=levels.get((each.cluster.name, each.name)),
+            denied=denied[each.cluster.name, each.name],
+            differing=differing[each.cluster.name, each.name],
         )
-        for namespace in namespaces
+        for each in namespaces
     ]
+
+
+def _denials(clusters: Any) -> Counter[Place]:
+    since = timezone.now() - DAY
+    denied = AuditEvent.objects.denied().filter(created__gte=since, cluster__in=list(clusters))
+    rows = denied.order_by().values_list("cluster", "namespace").annotate(Count("id"))
+    return Counter({(cluster, namespace): number for cluster, namespace, number in rows})
+
+
+def _differing(clusters: Mapping[int, str]) -> Counter[Place]:
+    waiting = SyncedObject.objects.filter(
+        cluster__in=clusters, state__in=NEEDS_A_LOOK, gone=None
+    ).order_by()
+    rows = waiting.values_list("cluster", "namespace").annotate(Count("id"))
+    return Counter({(clusters[key], namespace): number for key, namespace, number in rows})
+
+
+def _levels(clusters: set[str], user: Any) -> dict[Place, Level]:
+    known = snapshot.refresh().clusters
+    asked = {name: each for name, each in known.items() if name in clusters}
+    return {(place.cluster, place.namespace): place.worst for place in visible_quotas(asked, user)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from portal.pages.namespaces.list import NamespaceListView
+from portal.pages.namespaces.list import AllNamespacesView, NamespaceListView
 from portal.pages.namespaces.live import LiveView
 from portal.pages.namespaces.page import OverviewView, PoliciesView, RisksView
 from portal.pages.namespaces.simulate import SimulateView
@@ -12,6 +12,7 @@ from portal.pages.namespaces.simulate import SimulateView
 _PLACE = "clusters/<str:cluster>/namespaces/<str:namespace>/"
 
 urlpatterns = [
+    path("namespaces/", AllNamespacesView.as_view(), name="all-namespaces"),
     path("clusters/<str:cluster>/namespaces/", NamespaceListView.as_view(), name="namespace-list"),
     path(_PLACE, OverviewView.as_view(), name="namespace"),
     path(f"{_PLACE}policies/", PoliciesView.as_view(), name="namespace-policies"),

@@ -1,16 +1,13 @@
-"""Pages of the navigation that lead to a page of one cluster: import, namespaces."""
+"""Pages of the navigation that lead to a page of one cluster: import."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from django.db.models import Count
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from policies import roles
-from policies.models import Namespace
 from portal.pages.shell.chosen import chosen_cluster, visible_clusters
 from portal.pages.views import PortalPage
 
@@ -75,20 +72,3 @@ class ImportEntry(ClusterEntryPage):
 
     title, of_cluster = "Import policies", "policy-import"
     about = "An import writes into one cluster: choose it."
-
-
-class NamespacesEntry(ClusterEntryPage):
-    """The namespaces of each cluster."""
-
-    title, column, of_cluster = "Namespaces", "Namespaces", "namespace-list"
-    about = "Namespaces with their policies, cluster by cluster."
-
-    def numbers(self) -> Mapping[str, int]:
-        """Namespaces that the reader sees."""
-        seen = roles.visible(
-            Namespace.objects.order_by(),
-            self.request.user,
-            cluster="cluster__name",
-            namespace="name",
-        )
-        return dict(seen.values_list("cluster__name").annotate(Count("id")))

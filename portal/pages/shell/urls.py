@@ -5,10 +5,9 @@ from __future__ import annotations
 from django.urls import path
 
 from portal.pages.shell.counts import CountsView
-from portal.pages.shell.entries import ImportEntry, NamespacesEntry
+from portal.pages.shell.entries import ImportEntry
 
 urlpatterns = [
-    path("namespaces/", NamespacesEntry.as_view(), name="all-namespaces"),
     path("import/", ImportEntry.as_view(), name="import-policies"),
     path("counts/", CountsView.as_view(), name="counts"),
 ]

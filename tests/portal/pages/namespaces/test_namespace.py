@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -17,9 +17,6 @@ from portal.dev import demo
 from portal.pages.namespaces.try_object import TrialForm, pairs_of
 from sync.models import SyncedObject
 from tests import factories, people
-
-if TYPE_CHECKING:
-    from pytest_django import DjangoAssertNumQueries
 
 pytestmark = pytest.mark.django_db
 QOS = "metadata.annotations[scheduler.alpha.kubernetes.io/qos]"
@@ -237,22 +234,6 @@ def test_unknown_places_are_not_found(reader: Client, place: str) -> None:
     factories.namespace()
     cluster, _, namespace = place.partition("/")
     assert reader.get(f"/clusters/{cluster}/namespaces/{namespace}/").status_code == 404
-
-
-def test_list_is_searched_and_turned(
-    reader: Client, django_assert_max_num_queries: DjangoAssertNumQueries
-) -> None:
-    for number in range(52):
-        factories.namespace(f"n-{number:02}")
-    factories.limit_range({"type": "Pod", "max": {"cpu": "1"}}, namespace="n-51")
-    with django_assert_max_num_queries(13):
-        first = reader.get("/clusters/prod/namespaces/")
-    assert len(first.context["lines"]) == 50
-    assert 'href="?page=2" rel="next"' in first.content.decode()
-    second = reader.get("/clusters/prod/namespaces/?page=2").context["lines"]
-    assert [line.counts["ranges"] for line in second] == [0, 1]
-    found = reader.get("/clusters/prod/namespaces/?q=N-5").context["lines"]
-    assert len(found) == 2
 
 
 def test_the_simulator_is_empty_until_it_is_used(reader: Client) -> None:

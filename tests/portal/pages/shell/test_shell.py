@@ -77,19 +77,18 @@ def test_a_cluster_that_is_hidden_or_unknown_is_not_chosen(client: Client) -> No
 def test_entry_leads_to_the_only_list_there_is(client: Client) -> None:
     factories.resource_quota({"pods": "3"})
     client.force_login(people.person())
-    assert client.get("/namespaces/")["Location"] == "/clusters/prod/namespaces/"
     assert client.get("/import/")["Location"] == "/clusters/prod/import/"
 
 
-def test_entry_counts_what_each_cluster_has(
+def test_entry_asks_which_cluster_of_several(
     reader: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     for number in range(5):
         factories.cluster(f"more-{number}")
     with django_assert_max_num_queries(10):
-        page: Any = reader.get("/namespaces/")
-    entries = {entry.cluster: entry.number for entry in page.context["entries"]}
-    assert (entries["prod"], entries["other"], len(entries)) == (1, 0, 7)
+        page: Any = reader.get("/import/")
+    entries = {entry.cluster: entry.address for entry in page.context["entries"]}
+    assert (entries["prod"], len(entries)) == ("/clusters/prod/import/", 7)
 
 
 def test_somebody_with_a_namespace_has_no_drift_to_see(client: Client) -> None:
