@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 STUCK: Final = 2
 """Refusals within the hour from which an owner is stuck; one may be a person's attempt."""
 STUCK_SHOWN, FULL_SHOWN, FILLING_SHOWN = 3, 2, 2
+FORECAST: Final = 25
+"""Quotas whose usage of 14 days is read; a fleet may have hundreds near their limits."""
 CERTIFICATE_DAYS: Final = 30
 LONGEST: Final = 160
 SETTLED: Final = frozenset({"conflict", "deletions-held"})
@@ -210,8 +212,9 @@ def _to_settle(situation: Situation) -> Iterator[AttentionItem]:
 
 
 def _filling(situation: Situation) -> Iterator[AttentionItem]:
-    """Quotas that will be full within days."""
+    """Quotas that will be full within days, among those that are nearest to their limits."""
     near = [line for line in situation.lines if line.look == "near" and not line.is_denying]
+    near = near[:FORECAST]
     forecasts = [
         (line, trend)
         for line, trend in zip(near, trends(near), strict=True)
