@@ -17,6 +17,8 @@ ASKED_BY: dict[str, set[str]] = {
         "policies/services/tokens.py",  # of the owner of a token
         "portal/auth/admin.py",  # Django's admin has sessions only
         "portal/pages/home/page.py",  # pages have sessions only
+        "portal/pages/access/person.py",  # of the account whose access is shown
+        "portal/pages/access/subjects.py",  # the same, in its row
     },
 }
 KNOX: dict[str, set[str]] = {

@@ -29,7 +29,8 @@ OWN = {
 }
 """The forms that everyone may send: about one's own account, and dry runs."""
 FOR_ADMINS = {
-    "people",
+    *(name for name in PAGES if name.startswith("people")),
+    "roles",
     "service accounts",
     "service account",
     "holds",

@@ -55,3 +55,71 @@ def test_lost_page_leads_on(
     assert visitor.hindrances(axe) == []
     hand.press(page.get_by_role("main").get_by_role("link", name="Decisions"))
     page.wait_for_url("**/decisions/")
+
+
+def test_editor_of_team_namespaces_takes_six_clicks(
+    visit: Callable[[str], Visitor], hand: Hand
+) -> None:
+    """Row, give role, role, namespace, button: five."""
+    page = visit("admin").go("/people/")
+    name = "Priya Nair"
+    hand.press(page.get_by_role("link", name=name, exact=True))
+    panel = page.get_by_role("complementary", name=name)
+    hand.press(panel.get_by_role("link", name="Give role"))
+    hand.select(panel.get_by_label("Role", exact=True), "editor")
+    hand.fill(panel.get_by_label("Namespace", exact=True), "team-*")
+    hand.press(panel.get_by_role("button", name="Give role"))
+    sources = panel.locator("section", has=page.get_by_role("heading", name="Sources of access"))
+    row = sources.get_by_role("listitem").filter(has_text="team-*")
+    row.wait_for()
+    assert "editor" in row.inner_text()
+    hand.press(row.get_by_role("button", name="Revoke"))
+    hand.press(page.get_by_role("dialog").get_by_role("button", name="Revoke"))
+    row.wait_for(state="detached")
+
+
+def test_question_is_answered_with_its_rule(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    page = visit("admin").go("/people/?who=grace.mbeki")
+    answer = page.locator("#answer")
+    assert answer.inner_text().split() == "Yes. Role editor of payments*.".split()
+    hand.fill(page.get_by_label("in", exact=True), "demo / web")
+    hand.press(page.get_by_role("button", name="Ask"))
+    answer.get_by_text("No.").wait_for()
+    hand.select(page.get_by_label("Action"), "hold")
+    page.locator("#answer.no").wait_for()
+    assert page.get_by_role("row", name="demo / payments").locator("span.yes").count() == 3
+
+
+def test_rows_open_by_keys_and_esc_returns(visit: Callable[[str], Visitor]) -> None:
+    page = visit("admin").go("/people/")
+    first = page.locator("#people-rows tbody tr").first.bounding_box()
+    assert first
+    assert first["y"] <= 320
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.get_by_role("complementary", name="Ada Okafor").wait_for()
+    page.keyboard.press("j")
+    page.get_by_role("complementary", name="admin").wait_for()
+    page.keyboard.press("Escape")
+    page.locator("#panel").wait_for(state="detached")
+    page.wait_for_function("document.activeElement.id === 'row-admin'")
+    assert "who=" not in page.url
+
+
+def test_list_is_searched_while_typing(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    page = visit("admin").go("/people/")
+    hand.fill(page.get_by_role("searchbox"), "payments-dev")
+    page.locator("#people-rows tbody tr").nth(1).wait_for(state="detached")
+    assert page.locator("#people-rows tbody tr").count() == 1
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_panel_is_accessible_at_every_width(
+    visit: Callable[[str], Visitor], axe: Path, width: int
+) -> None:
+    visitor = visit("admin")
+    for theme in ("light", "dark"):
+        visitor.look(theme=theme, size={"width": width, "height": 900})
+        visitor.go("/people/?who=grace.mbeki&give=1")
+        assert visitor.hindrances(axe) == []
+        assert visitor.overflow() == ""

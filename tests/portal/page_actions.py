@@ -15,6 +15,7 @@ _REVOKE = """
     DELETE /api/v1/tokens/{id}/
     + DELETE /api/v1/serviceaccounts/{account}/tokens/{id}/
 """
+_REVOKE_OF_OTHERS = "- an admin looks at somebody's tokens first; programs revoke their own"
 _END_ACCOUNT = "DELETE /api/v1/serviceaccounts/{name}/"
 _TRY = "POST /api/v1/simulations/"
 _SAVE = """
@@ -52,13 +53,16 @@ _REVISIONS = "limited-resources-revision policy-revision priority-class-revision
 ACTIONS = (
     # The account
     ("login", "account/sign_in.html", "", _SIGN_IN),
+    ("login", "account/sign_in.html", "person=*", "- the demo's alone, for people who look at it"),
     ("logout", "parts/_top.html", "", _SIGN_IN),
     ("account-password", "account/password.html", "", "- a password is for signing in alone"),
     ("account service-account", "access/_tokens.html", "", _TOKEN),
     ("account service-account", "access/_tokens.html", "revoke", _REVOKE),
     # Roles, service accounts and legal holds
-    ("people", "access/people.html", "", "POST /api/v1/rolebindings/"),
-    ("people", "access/people.html", "take", "DELETE /api/v1/rolebindings/{id}/"),
+    ("people", "access/_role_form.html", "", "POST /api/v1/rolebindings/"),
+    ("people", "access/_person.html", "take", "DELETE /api/v1/rolebindings/{id}/"),
+    ("people", "access/_person.html", "revoke", _REVOKE_OF_OTHERS),
+    ("people-roles", "access/roles.html", "take", "DELETE /api/v1/rolebindings/{id}/"),
     ("service-accounts", "access/service_accounts.html", "", "POST /api/v1/serviceaccounts/"),
     ("service-account", "access/service_account.html", "end=yes", _END_ACCOUNT),
     ("holds", "access/legal_holds.html", "", "POST /api/v1/legalholds/"),

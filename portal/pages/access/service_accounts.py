@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect
 
 from policies import roles, services
 from policies.services.service_accounts import LONGEST_NAME
-from portal.pages.access.people import role_words
+from portal.pages.access.role_form import role_words
 from portal.pages.access.token_form import TokenForm, issued_by_form, revoke_sent
 from portal.pages.views import PortalPage
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from django.urls import path
 
 from portal.pages.access.legal_holds import HoldsView
-from portal.pages.access.people import PeopleNamesView, PeopleView
+from portal.pages.access.people import PeopleView, RolesView
+from portal.pages.access.role_form import PeopleNamesView
 from portal.pages.access.service_accounts import ServiceAccountListView, ServiceAccountPageView
 
 urlpatterns = [
     path("people/", PeopleView.as_view(), name="people"),
+    path("people/roles/", RolesView.as_view(), name="people-roles"),
     path("people/names/", PeopleNamesView.as_view(), name="people-names"),
     path("people/service-accounts/", ServiceAccountListView.as_view(), name="service-accounts"),
     path(

@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.urls import reverse_lazy
 
 from policies import roles, services
-from portal.pages.access.people import role_words
+from portal.pages.access.role_form import role_words
 from portal.pages.access.token_form import TokenForm, issued_by_form, revoke_sent
 from portal.pages.views import PortalPage
 

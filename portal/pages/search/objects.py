@@ -17,7 +17,7 @@ from policies.models import (
     PriorityClass,
     ResourceQuota,
 )
-from portal.pages.access.people import names_like
+from portal.pages.access.role_form import names_like
 from portal.pages.decisions.explorer import visible_decisions
 from portal.pages.search.entries import PaletteEntry, PaletteGroup, listed
 

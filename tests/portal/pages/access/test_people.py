@@ -45,7 +45,7 @@ def test_a_role_is_given_and_taken_back() -> None:
     assert (made.scope, made.created_by) == ("prod, namespace team-*", "ada")
     assert client.post("/people/", {"take": made.pk}).status_code == 302
     assert not RoleBinding.objects.filter(user=bob).exists()
-    history = client.get("/people/").context["history"]
+    history = client.get("/people/roles/").context["history"]
     assert [entry.action for entry in history] == ["taken back", "given"]
 
 
@@ -72,7 +72,7 @@ def test_nobody_takes_back_what_is_not_theirs_to_give() -> None:
     client = signed_in(admin)
     assert client.post("/people/", {"take": wide.pk}).status_code == 403
     assert client.post("/people/", {"take": "x"}).status_code == 404
-    shown = [each["binding"] for each in client.get("/people/").context["bindings"]]
+    shown = [each["binding"] for each in client.get("/people/roles/").context["bindings"]]
     assert wide not in shown
 
 

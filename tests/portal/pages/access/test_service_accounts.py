@@ -48,7 +48,7 @@ def test_the_page_shows_its_roles_and_leads_to_those_of_people() -> None:
     people.bind(account.user, "editor", cluster="prod", namespace="team-*")
     page = signed_in(admin).get(PAGE).content.decode()
     assert "prod, namespace team-*" in page
-    assert "/people/?subject=ci#give" in page
+    assert "/people/?who=ci" in page
 
 
 @pytest.mark.parametrize("name", ["", "CI", "ada", "a b"])

@@ -120,7 +120,7 @@ def test_account_and_access_share_their_tabs(client: Client) -> None:
     reader.force_login(people.person("reader"))
     client.force_login(people.person(role="admin"))
     tabs = 'aria-label="Account and access"'
-    for address in ("/account/", "/people/service-accounts/", "/decisions/holds/"):
+    for address in ("/account/", "/decisions/holds/"):
         assert tabs in client.get(address).content.decode()
     assert tabs not in reader.get("/account/").content.decode()
 
