@@ -141,7 +141,7 @@ def test_a_conflict_is_resolved_by_permitted_users(
 def opened_drift(visitor: Visitor) -> None:
     """Open the row of the drifted quota to both sides."""
     visitor.go("/drift/")
-    row = visitor.page.get_by_role("row", name="compute")
+    row = visitor.page.get_by_role("row", name="checkout / compute")
     row.get_by_role("link", name="compute").click()
     visitor.page.get_by_role("region", name="Cluster").wait_for()
 
@@ -154,18 +154,18 @@ def test_drift_is_settled_in_four_clicks_and_undone(
     navigation = page.get_by_role("navigation", name="Main")
     hand.press(navigation.get_by_role("link", name="Drift"))
     page.wait_for_url("**/drift/")
-    hand.press(page.get_by_role("row", name="compute").locator("summary"))
+    hand.press(page.get_by_role("row", name="checkout / compute").locator("summary"))
     hand.press(page.get_by_role("link", name="Restore the portal's version").first)
     dialog = page.get_by_role("dialog")
     hand.fill(dialog.get_by_label("Why (stays on record)"), "nobody asked for it")
     hand.press(dialog.get_by_role("button", name="Restore"))
     page.get_by_text("Restored: ResourceQuota checkout/compute").wait_for()
-    assert page.get_by_role("row", name="compute").count() == 0
+    assert page.get_by_role("row", name="checkout / compute").count() == 0
     visitor.go("/clusters/demo-connected/objects/ResourceQuota/checkout/compute/")
     confirm(visitor, hand, "Undo this resolution")
     page.wait_for_url("**/runs/**")
     visitor.go("/drift/")
-    assert page.get_by_role("row", name="compute").count() == 1
+    assert page.get_by_role("row", name="checkout / compute").count() == 1
 
 
 def test_an_open_row_shows_both_sides_and_follows_keys(visit: Callable[[str], Visitor]) -> None:
@@ -174,7 +174,7 @@ def test_an_open_row_shows_both_sides_and_follows_keys(visit: Callable[[str], Vi
     page = visitor.page
     assert page.get_by_role("region", name="Portal").locator("mark").inner_text() == "6"
     assert page.get_by_role("region", name="Cluster").locator("mark").inner_text() == "8"
-    page.get_by_role("row", name="compute").first.focus()
+    page.get_by_role("row", name="checkout / compute").first.focus()
     page.keyboard.press("x")
     bar = page.get_by_role("region", name="Selected rows")
     bar.get_by_text("1 selected").wait_for()

@@ -50,7 +50,7 @@ _DEMO_OBJECTS: Final[tuple[tuple[tuple[str, str, str], DemoChange | None], ...]]
         ("LimitRange", "search", "limits"),
         ("helm", ("spec", "limits", 0, "max", "memory"), "16Gi", "8Gi"),
     ),
-    (("ResourceQuota", "search", "compute"), None),
+    (("ResourceQuota", "search", "compute"), ("helm", ("spec", "hard", "pods"), "100", "120")),
 )
 _BASE_VALUES: Final = {("LimitRange", "search"): "6Gi"}
 """The value that both sides last agreed on, where our side has changed since, too."""
@@ -72,7 +72,7 @@ def pretend_connected(cluster: Cluster) -> None:
     SyncOwnership.objects.create(cluster=cluster, namespace="search", user=USER)
     _run(cluster, SyncRun.Mode.IMPORT, demo_objects, now - timedelta(days=9))
     last_sync = _run(cluster, SyncRun.Mode.SYNC, demo_objects, now - timedelta(minutes=9))
-    last_sync.counts = {"in sync": 3, "drifted": 1, "conflict": 1}
+    last_sync.counts = {"in sync": 2, "drifted": 2, "conflict": 1}
     last_sync.save()
     ClusterAlert.objects.create(
         cluster=cluster,
