@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -156,6 +158,20 @@ def test_needy_quotas_are_counted_day_by_day(reader: Client) -> None:
     assert tile.figure == "1 of 2"
     heights = [float(point.split(",")[1]) for point in tile.line.split()]
     assert [height < max(heights) for height in heights] == [False, False, True, True]
+
+
+@pytest.mark.parametrize("query", ["", "?cluster=prod&window=week"])
+def test_every_link_of_home_opens(reader: Client, query: str) -> None:
+    quota({"pods": "1"}, {"pods": "1"})
+    for number in (1, 2):
+        refused(number, "pods", "1", name=f"api-{number}")
+    content = reader.get(f"/{query}").content.decode()
+    links = set(re.findall(r'href="([^"#]+)"', content.partition("<main")[2]))
+    assert any("since=" in link for link in links)
+    for link in map(html.unescape, links):
+        if not link.startswith("/static/"):
+            address = f"/{link}" if link.startswith("?") else link
+            assert reader.get(address).status_code == 200, link
 
 
 def test_a_reader_of_one_namespace_sees_its_figures_alone(client: Client) -> None:

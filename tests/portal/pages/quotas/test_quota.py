@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from policies.drafts import danger
 from policies.models import PolicyRevision, QuotaUsagePoint, ResourceQuota
 from tests import factories, people
 from tests.portal.pages.quotas.test_board import quota, refused
@@ -259,3 +260,18 @@ def test_questions_do_not_grow_with_what_a_quota_has(
     panel(editor)
     with django_assert_max_num_queries(QUESTIONS):
         panel(editor, "?raise=1")
+
+
+def test_a_dangerous_limit_needs_the_name_of_the_namespace(
+    editor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(danger, "sources", [lambda *_: ["3 running pods could not start again"]])
+    quota({"pods": "10"})
+    response = save(editor, pods="1")
+    assert response.context["panel"].edit.dangers
+    assert b'name="confirm"' in response.content
+    fields = {"hard:pods": "1", "seen": 1, "reason": "r"}
+    editor.post(ADDRESS, {**fields, "confirm": "other"}, headers=PANEL)
+    assert limits() == {"pods": "10"}
+    editor.post(ADDRESS, {**fields, "confirm": "team"}, headers=PANEL)
+    assert limits() == {"pods": "1"}
