@@ -43,6 +43,7 @@ from policies.services.field_managers import (
 )
 from policies.services.manifests import (
     KINDS,
+    apply_in_namespaces,
     apply_manifest,
     ensure_namespace,
     find_object,
@@ -97,6 +98,7 @@ __all__ = [
     "StaleRevisionError",
     "TokenRequest",
     "Uncounted",
+    "apply_in_namespaces",
     "apply_manifest",
     "bind_role",
     "changed_write",

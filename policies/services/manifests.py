@@ -28,7 +28,7 @@ from policies.services.clusters import (
     set_limited_resources,
 )
 from policies.services.policies import save_policy
-from policies.services.write import Action, Saved, policy_write
+from policies.services.write import Action, Saved, in_bulk, lock_used, policy_write
 from policies.validators import PlacedError, as_validation_error
 
 if TYPE_CHECKING:
@@ -81,6 +81,37 @@ def apply_manifest(  # noqa: PLR0913 - all by name
             instance.uncounted = [name for name in instance.uncounted if name not in used]
             ResourceQuota.objects.filter(pk=instance.pk).update(uncounted=instance.uncounted)
     return saved
+
+
+def apply_in_namespaces(  # noqa: PLR0913 - all by name
+    *,
+    cluster: Cluster,
+    manifest: Mapping[str, Any],
+    namespaces: Collection[str],
+    user: str,
+    reason: str = "",
+    expected_revisions: Mapping[str, int] | None = None,
+) -> dict[str, Saved]:
+    """Create or update one policy in several namespaces: all of them, or none.
+
+    It is one write of the cluster with a revision for each namespace whose policy changes. No
+    lints. Raises ``ValidationError`` and ``StaleRevisionError``.
+    """
+    expected = expected_revisions or {}
+    with policy_write(cluster), in_bulk():
+        if manifest.get("kind") == ResourceQuota.kind:
+            # In one go, for the order of locks is that of ids and not that of namespaces.
+            lock_used(cluster, namespaces)
+        return {
+            namespace: apply_manifest(
+                cluster=cluster,
+                manifest={**manifest, "metadata": {**manifest["metadata"], "namespace": namespace}},
+                user=user,
+                reason=reason,
+                expected_revision=expected.get(namespace),
+            )
+            for namespace in sorted(namespaces)
+        }
 
 
 def read_object(

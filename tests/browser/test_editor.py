@@ -236,6 +236,38 @@ def test_pods_that_could_not_restart_are_listed_and_a_value_that_passes_is_used(
     visitor.check()
 
 
+def test_one_limit_range_is_made_for_three_namespaces_in_eight_clicks(
+    visit: Callable[[str], Visitor],
+) -> None:
+    visitor = visit("admin")
+    page = visitor.go(f"{PLACE}/limitranges/new")
+    clicks = 2  # New policy, and the answer to its questions
+    for field, text in {
+        "name": "ui-three",
+        "row-0-resource": "memory",
+        "row-0-max": "90Gi",
+    }.items():
+        part = page.locator(f'#editor [name="{field}"]')
+        part.click()
+        clicks += 1
+        part.fill(text)
+    place = page.locator("#place")
+    place.click()
+    clicks += 1
+    page.keyboard.insert_text("web, reports")
+    page.keyboard.press("Enter")
+    page.get_by_role("list", name="Other namespaces").get_by_role("listitem").nth(1).wait_for()
+    visitor.main("button", "Save").click()
+    clicks += 1
+    page.locator("#save-dialog[open] #reason").wait_for()
+    page.keyboard.insert_text("one rule for three")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert clicks <= 8
+    for namespace in ("payments", "web", "reports"):
+        visitor.go(f"{CLUSTER}/namespaces/{namespace}/limitranges/ui-three/")
+
+
 def test_save_is_in_sight_and_each_pane_scrolls_by_itself(visit: Callable[[str], Visitor]) -> None:
     visitor = visit("editor")
     page = visitor.go(f"{PLACE}/limitranges/limits/")

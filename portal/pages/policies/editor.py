@@ -14,6 +14,7 @@ from django.shortcuts import redirect
 from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
 
+from admission.explain.labels_seen import labels_seen
 from policies import services
 from policies.drafts import danger, merge, preview
 from policies.drafts.draft import (
@@ -27,13 +28,17 @@ from policies.drafts.draft import (
     kept_parts,
     render,
 )
-from policies.drafts.kinds import LIMITED_RESOURCES
+from policies.drafts.kinds import LIMITED_RESOURCES, METADATA_POLICY
 from policies.manifests import diff_in_words
+from policies.models import Namespace
+from policies.plurals import counted
 from policies.validators import findings_of
 from portal.pages.policies.form_cells import form_context
 from portal.pages.policies.page import PolicyPage, address_of
+from portal.pages.policies.panes.changed_cells import changed_cells
 from portal.pages.policies.panes.differences import differences_of
 from portal.pages.policies.panes.history import history_of
+from portal.pages.policies.panes.places import PolicyPlaces, no_others, other_places, read_places
 from portal.pages.policies.state import EditorState, change_lines, read_state
 from portal.pages.views import whole_number
 
@@ -41,9 +46,11 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.http import HttpRequest, HttpResponse, QueryDict
 
+    from policies.drafts.draft import PolicyPlace
     from policies.models import KeptDraft
 
 LONGEST_REASON: Final = 1000
+LABEL_VALUES: Final = 100
 NO_REASON: Final = "Give a reason: it stays on record."
 
 
@@ -53,6 +60,8 @@ class EditorView(PolicyPage):
 
     template_name = "policies/editor.html"
     is_new: ClassVar[bool] = False
+    written = 0
+    """In how many namespaces a policy of several was changed."""
 
     def may_post(self) -> bool:
         """Those who may not write see the policy without a form."""
@@ -105,25 +114,26 @@ class EditorView(PolicyPage):
         if button.partition(":")[0] in {"add", "drop", "ready", "use"}:
             editor_state = change_lines(self.place, editor_state, button, self.current)
         self._keep(editor_state)
-        if button == "ask" and editor_state.draft.is_fine:
+        if button == "ask" and editor_state.draft.is_fine and not self.places.problems:
             return self.answer(editor_state, dangers=self._dangers(editor_state), is_asked=True)
         return self._try_to_save(editor_state) if button == "save" else self.answer(editor_state)
 
     def _try_to_save(self, editor_state: EditorState) -> HttpResponse:
         """Save a valid draft with a reason, once its author has confirmed its dangers."""
-        if not editor_state.draft.is_fine:
+        if not editor_state.draft.is_fine or self.places.problems:
             return self.answer(editor_state, status=422)
         if not self.reason:
             return self.answer(editor_state, status=422, form_error=NO_REASON, is_asked=True)
+        dangers = self._dangers(editor_state)
         is_confirmed = self.request.POST.get("confirm", "").strip() == self.confirm_word
-        if not is_confirmed and (dangers := self._dangers(editor_state)):
+        if dangers and not is_confirmed:
             return self.answer(editor_state, status=422, dangers=dangers, is_asked=True)
         return self._save(editor_state)
 
     @property
     def confirm_word(self) -> str:
         """What is typed to save in spite of dangers."""
-        return self.namespace_name or self.cluster.name
+        return danger.word_for(self.endangered or [self.namespace_name])
 
     @property
     def user(self) -> User:
@@ -151,14 +161,42 @@ class EditorView(PolicyPage):
         else:
             keep_draft(self.user, self.place, draft_text, seen=self.seen)
 
+    @cached_property
+    def places(self) -> PolicyPlaces:
+        """The namespaces that the draft is saved in."""
+        data = self.request.POST if self.request.method == "POST" else self.request.GET
+        may_ask = self.may_post() and self.request.user.is_authenticated
+        return read_places(self.place, data, self.user) if may_ask else no_others(self.place)
+
+    @cached_property
+    def endangered(self) -> dict[str, list[str]]:
+        """The running work that saving would stop, by namespace."""
+        return {}
+
     def _dangers(self, editor_state: EditorState) -> list[str]:
-        """The running work that saving would stop."""
-        before = preview.load(self.place) if self.place.namespace else None
+        """The running work that saving would stop, in words."""
         manifest = editor_state.draft.manifest
-        if before is None or manifest is None:
+        if manifest is None or self.place.namespace is None:
             return []
-        draft_hints = preview.hints(self.place, manifest, before)
-        return danger.dangers_of(self.place, manifest, before, [hint.lint for hint in draft_hints])
+        for namespace in self.places.all:
+            place = self.place_in(namespace)
+            before = preview.load(place)
+            lints = [hint.lint for hint in preview.hints(place, manifest, before)]
+            if found := danger.dangers_of(place, manifest, before, lints):
+                self.endangered[namespace] = found
+        is_many = self.places.is_many
+        return [
+            f"{namespace}: {words}" if is_many else words
+            for namespace, found in self.endangered.items()
+            for words in found
+        ]
+
+    def place_in(self, namespace: str) -> PolicyPlace:
+        """The same policy in another namespace."""
+        if namespace == self.namespace_name:
+            return self.place
+        home = Namespace(cluster=self.cluster, name=namespace)
+        return replace(self.place, namespace=home)
 
     def read(self, data: QueryDict) -> EditorState:
         """The draft that was sent, from the form or the YAML."""
@@ -192,7 +230,12 @@ class EditorView(PolicyPage):
             )
             return self.answer(EditorState(draft=refused_draft, shown=state.shown), status=422)
         drop_draft(self.user, self.place)  # the draft has become the stored version
-        if saved_policy.changed:
+        if self.written:
+            words = counted(self.written, "namespaces")
+            messages.success(
+                self.request, f"Saved in {words}. It applies from the next decision on."
+            )
+        elif saved_policy.changed:
             messages.success(self.request, "Saved. It applies from the next decision on.")
         else:
             messages.info(self.request, "Nothing was changed.")
@@ -200,6 +243,17 @@ class EditorView(PolicyPage):
         return redirect(address_of(replace(self.place, name=policy_name)))
 
     def _write(self, manifest: dict[str, Any]) -> services.Saved:
+        if self.places.is_many:
+            saved = services.apply_in_namespaces(
+                cluster=self.cluster,
+                manifest=manifest,
+                namespaces=self.places.all,
+                user=self.username,
+                reason=self.reason,
+                expected_revisions={self.namespace_name: self.seen},
+            )
+            self.written = sum(each.changed for each in saved.values())
+            return saved[self.namespace_name]
         if self.place.kind is not LIMITED_RESOURCES:
             return services.apply_manifest(
                 cluster=self.cluster,
@@ -260,11 +314,19 @@ class EditorView(PolicyPage):
         editor_context = self.get_context_data(**self.outcome(state), **more_context, state=state)
         # Without scripts the form is sent as a whole and gets a whole page.
         if self.request.headers.get("HX-Request") != "true":
-            editor_context["history"] = history_of(self)
+            editor_context |= {"history": history_of(self), **self._label_choices()}
             return self.render_to_response(editor_context, status=status)
         self.template_name = self.script_template()
         # Status 200 even for findings: htmx swaps no other.
         return self.render_to_response(editor_context)
+
+    def _label_choices(self) -> dict[str, Any]:
+        """Labels seen in the namespace, offered in rules about labels."""
+        if self.place.kind is not METADATA_POLICY or not self.may_post():
+            return {}
+        seen = labels_seen(self.cluster.name, self.namespace_name)
+        values = sorted({value for found in seen.values() for value in found})
+        return {"label_keys": list(seen), "label_values": values[:LABEL_VALUES]}
 
     def script_template(self) -> str:
         """The parts of the page that a script fetches."""
@@ -291,6 +353,13 @@ class EditorView(PolicyPage):
             "pod": self.request.POST.get("pod", ""),
             "here": self.here,
             "confirm_word": self.confirm_word,
+            "confirm_what": "the number of namespaces"
+            if len(self.endangered) > 1
+            else "the namespace's name",
+            "places_changed": self.request.POST.get("do", "").startswith("unplace:"),
+            "places": self.places,
+            "other_places": other_places(self.place, self.places, draft.manifest),
+            "changed_cells": changed_cells(self.place, draft, self.manifest),
         }
         before = preview.load(self.place) if self.place.namespace else None
         if draft.is_fine and before is not None and draft.manifest is not None:

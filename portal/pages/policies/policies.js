@@ -63,7 +63,15 @@ function edit(form) {
 // The server checks what is typed; its answer is taken over into both sides.
 function offerChecks(form, { view, field, isOfServer, later, stop, tabs, dialogs }) {
   form.addEventListener("input", (event) => {
-    if (event.target.closest("#sheet, #enforcement")) later();
+    if (event.target.closest("#sheet, #enforcement, #where, .segments-set")) later();
+  });
+  // A name that was typed to the end is added at once.
+  const addPlace = (event) => event.target.matches("#place") && event.target.value && form.querySelector("[data-add-place]").click();
+  form.addEventListener("change", addPlace);
+  form.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !event.target.matches("#place")) return;
+    event.preventDefault();
+    addPlace(event);
   });
   form.addEventListener("htmx:confirm", stop);
   // A check is no button's action, whichever button has the focus by now.
@@ -84,8 +92,8 @@ function offerChecks(form, { view, field, isOfServer, later, stop, tabs, dialogs
 
 // Leads to the first problem, in the form or in the YAML; false where there is none.
 function showFirst(form, tabs) {
-  if (!document.querySelector("[data-findings]")) return false;
-  const cell = form.querySelector("#sheet [aria-invalid]");
+  if (!document.querySelector("[data-findings], [data-place-problem]")) return false;
+  const cell = form.querySelector("#sheet [aria-invalid]") ?? (document.querySelector("[data-place-problem]") && form.querySelector("#place"));
   tabs.show(cell ? "form" : "yaml");
   (cell ?? form.querySelector(".cm-content")).focus();
   return true;
@@ -119,8 +127,23 @@ function take(answer, view, field, isOfServer) {
   }
 }
 
+// Cells that differ from the stored policy are blue and say what they were.
+function markChanged(form) {
+  for (const cell of form.querySelectorAll("#sheet .changed-field")) {
+    cell.classList.remove("changed-field");
+    cell.removeAttribute("title");
+  }
+  for (const item of document.querySelectorAll("[data-changed] li")) {
+    const cell = document.getElementById(item.dataset.cell);
+    if (!cell?.matches("input, select, textarea")) continue;
+    cell.classList.add("changed-field");
+    cell.title = item.textContent;
+  }
+}
+
 // Shows findings at their lines and cells.
 function mark(view, form) {
+  markChanged(form);
   for (const cell of form.querySelectorAll("#sheet [aria-invalid]")) clear(cell);
   for (const note of form.querySelectorAll("#sheet .wrong")) note.remove();
   const found = [];

@@ -49,7 +49,7 @@ class RestartsView(EditorView):
         if editor_state.draft.manifest is None:
             return {**found, "impact_error": "The YAML cannot be read yet: correct it first."}
         try:
-            impact = impact_of(self.cluster, [self.namespace_name], editor_state.draft.manifest)
+            impact = impact_of(self.cluster, self.places.all, editor_state.draft.manifest)
             values = passing_values(self.place, editor_state.draft, impact)
         except DecodeError as error:
             return {**found, "impact_error": str(error)}
