@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import orjson
-from django.db.models import Count, TextField
+from django.db.models import Case, Count, TextField, Value, When
 from django.db.models.functions import Cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from admission.models import AuditEventQuerySet
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 READ: Final = 20_000
 """Decisions that are read: no index has those with violations, so that more would cost more."""
+PARTS: Final = 24
+"""Parts of the time asked for, of equal length, in which hits are counted: of a day hours."""
 
 
 @dataclass(slots=True)
@@ -27,6 +29,8 @@ class PolicyHits:
 
     denied: int = 0
     would_deny: int = 0
+    parts: list[int] = field(default_factory=lambda: [0] * PARTS)
+    """Both together in each part of the time, the oldest first."""
 
     @property
     def total(self) -> int:
@@ -52,24 +56,38 @@ def hits_since(decisions: AuditEventQuerySet, since: datetime) -> RecentHits:
     A policy counts once for a decision, however many violations of it there are.
     """
     recent = decisions.between(since, None)
+    part = _part_between(since, datetime.now(UTC))
     first_unread = list(recent.newest_first().values_list("created", flat=True)[READ : READ + 1])
     if first_unread:
         recent, since = recent.filter(created__gt=first_unread[0]), first_unread[0]
     # Grouped by the texts: retries of one owner have the same violations, word for word.
     grouped = (
         recent.filter(reasons__gt="")
-        .annotate(refusing=Cast("violations", TextField()), seen=Cast("observed", TextField()))
+        .annotate(
+            refusing=Cast("violations", TextField()), seen=Cast("observed", TextField()), part=part
+        )
         .order_by()
-        .values_list("cluster", "refusing", "seen")
+        .values_list("cluster", "refusing", "seen", "part")
         .annotate(number=Count("id"))
     )
     found: dict[PolicyKey, PolicyHits] = {}
-    for cluster, refusing, seen, number in grouped:
+    for cluster, refusing, seen, of_part, number in grouped:
         for policy in _policies_in(refusing):
-            found.setdefault((cluster, *policy), PolicyHits()).denied += number
+            hits = found.setdefault((cluster, *policy), PolicyHits())
+            hits.denied += number
+            hits.parts[of_part] += number
         for policy in _policies_in(seen):
-            found.setdefault((cluster, *policy), PolicyHits()).would_deny += number
+            hits = found.setdefault((cluster, *policy), PolicyHits())
+            hits.would_deny += number
+            hits.parts[of_part] += number
     return RecentHits(by_policy=found, since=since, is_cut=bool(first_unread))
+
+
+def _part_between(since: datetime, until: datetime) -> Case:
+    """The part of the time that a decision was made in; comparisons are all that SQL needs."""
+    begins = [(since + (until - since) * number / PARTS, number) for number in range(1, PARTS)]
+    newest_first = [When(created__gte=at, then=Value(number)) for at, number in reversed(begins)]
+    return Case(*newest_first, default=Value(0))
 
 
 def _policies_in(violations: str) -> set[tuple[str, str, str]]:

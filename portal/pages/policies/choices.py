@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlencode
 
 from engine.policy import Enforcement
 from policies.drafts.kinds import PRIORITY_CLASS
+from portal.pages.policies.selection import PORTAL_ONLY
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Sequence
 
     from portal.pages.policies.selection import Asked, PolicyCounts
 
+SHOWN: Final = 5
+MOST_CHOICES: Final = 60
+"""Of the namespaces, those with the most policies; the search finds the others."""
+_STATES: Final = (
+    "in-sync", "drifted", "conflict", "writing", "paused", "held", "unowned", PORTAL_ONLY,
+)  # fmt: skip
 _TABS: Final = (
     ("", "All"),
     ("LimitRange", "LimitRanges"),
@@ -40,6 +48,15 @@ class FilterChoice:
     number: int
     query: str
     is_chosen: bool
+
+
+class Facet(NamedTuple):
+    """A field beside the list, its choices, and those that are only shown when asked for."""
+
+    name: str
+    title: str
+    choices: Sequence[FilterChoice]
+    more: Sequence[FilterChoice] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,19 +92,34 @@ def tabs_of(asked: Asked, counts: PolicyCounts) -> list[FilterChoice]:
     ]
 
 
-def facets_of(
-    asked: Asked, counts: PolicyCounts, clusters: Sequence[str]
-) -> list[tuple[str, str, list[FilterChoice]]]:
-    """The fields beside the list: name, title and choices; none without a choice."""
-    modes, by_cluster = counts.of_modes(), counts.of_clusters()
-    fields = [("mode", "Mode", [(mode.value, modes[mode.value]) for mode in Enforcement])]
+def facets_of(asked: Asked, counts: PolicyCounts, clusters: Sequence[str]) -> list[Facet]:
+    """The fields beside the list; none without a choice."""
+    modes, by_cluster, by_state = (counts.of(name) for name in ("mode", "cluster", "sync"))
+    facets = [
+        _facet(asked, "mode", "Mode", [(mode.value, modes[mode.value]) for mode in Enforcement])
+    ]
     numbers = [(name, by_cluster[name]) for name in clusters if by_cluster[name]]
     if len(clusters) > 1 and numbers:
-        fields.append(("cluster", "Cluster", numbers))
-    return [
-        (name, title, [_choice(asked, name, value, number) for value, number in values])
-        for name, title, values in fields
+        facets.append(_facet(asked, "cluster", "Cluster", numbers))
+    if namespaces := _most_first(asked.namespace, counts.of("namespace")):
+        facet = _facet(asked, "namespace", "Namespace", namespaces[:MOST_CHOICES])
+        facets.append(facet._replace(choices=facet.choices[:SHOWN], more=facet.choices[SHOWN:]))
+    states = [
+        (state, by_state[state]) for state in _STATES if by_state[state] or state == asked.sync
     ]
+    if states:
+        facets.append(_facet(asked, "sync", "Sync", states))
+    return facets
+
+
+def _most_first(chosen: str, numbers: Counter[str]) -> list[tuple[str, int]]:
+    """The names with their numbers, the chosen one before all; of none that is empty."""
+    found = [(name, number) for name, number in numbers.items() if name]
+    return sorted(found, key=lambda each: (each[0] != chosen, -each[1], each[0]))
+
+
+def _facet(asked: Asked, name: str, title: str, numbers: Sequence[tuple[str, int]]) -> Facet:
+    return Facet(name, title, [_choice(asked, name, value, number) for value, number in numbers])
 
 
 def _choice(asked: Asked, name: str, value: str, number: int) -> FilterChoice:

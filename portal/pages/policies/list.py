@@ -16,12 +16,14 @@ from admission.record.policy_hits import PolicyHits, hits_since
 from engine.policy import Enforcement
 from policies import roles
 from policies.drafts.kinds import BY_NAME
-from policies.models import Namespace, PolicyRevision
+from policies.models import PolicyRevision
 from portal.pages.policies.choices import facets_of, heads_of, query_of, tabs_of
 from portal.pages.policies.page import names_of, route_of
 from portal.pages.policies.selection import (
     BY_DENIALS,
+    COUNTED,
     POLICY_MODELS,
+    PORTAL_ONLY,
     PolicySelection,
     asked_by,
     key_of,
@@ -39,10 +41,8 @@ if TYPE_CHECKING:
     from portal.pages.policies.selection import Asked, PolicyRow
 
 ON_A_PAGE: Final = 50
-NAMES_OFFERED: Final = 1000
 HITS_OF: Final = timedelta(hours=24)
 NO_HITS: Final = PolicyHits()
-PORTAL_ONLY: Final = "portal-only"
 
 
 class PagedRows(Sequence["PolicyRow"]):
@@ -81,7 +81,7 @@ class PolicyListView(PortalPage):
         first = denied_first(selection, hits) if is_by_denials else []
         rows = PagedRows(first, selection.rows(without=first), counts.total)
         page = Paginator(rows, ON_A_PAGE).get_page(self.request.GET.get("page"))
-        everything = query_of(asked, kind="", mode="", words="", namespace="")
+        everything = query_of(asked, kind="", mode="", sync="", words="", namespace="")
         return super().get_context_data(
             **kwargs,
             page=page,
@@ -94,9 +94,8 @@ class PolicyListView(PortalPage):
             heads=heads_of(asked),
             is_by_denials=is_by_denials,
             by_denials=query_of(asked, order=""),
-            kept=[(name, getattr(asked, name)) for name in ("cluster", "kind", "mode", "order")],
+            kept=[(name, getattr(asked, name)) for name in (*COUNTED, "order")],
             everything=everything if asked.is_narrowed else query_of(asked, cluster=""),
-            namespaces=self.namespaces(asked.cluster),
             begin=self.begin(asked),
             asked_query=query_of(asked),
             rights=self.rights(asked.kind),
@@ -125,17 +124,6 @@ class PolicyListView(PortalPage):
         known = {name: getattr(asked, name) for name in ("kind", "cluster", "namespace")}
         query = urlencode({name: value for name, value in known.items() if value})
         return reverse("policy-begin") + (f"?{query}" if query else "")
-
-    def namespaces(self, cluster: str) -> list[str]:
-        """Names that the field of namespaces offers."""
-        seen = roles.visible(
-            Namespace.objects.order_by("name"),
-            self.request.user,
-            cluster="cluster__name",
-            namespace="name",
-        )
-        named = seen.filter(cluster__name=cluster) if cluster else seen
-        return list(named.values_list("name", flat=True).distinct()[:NAMES_OFFERED])
 
 
 class PoliciesOfClusterView(ClusterPage):
@@ -174,6 +162,7 @@ def lines_of(rows: Iterable[PolicyRow], hits: RecentHits) -> list[dict[str, Any]
         key = key_of(line)
         line["user"] = authors.get((*key, line["revision"]), "")
         line["hits"] = hits.by_policy.get(key, NO_HITS)
+        line["bars"] = _bars(line["hits"].parts)
         line["sync"] = states.get(key, PORTAL_ONLY)
         line["address"], line["history"] = _row_addresses(line)
         line["pick"] = "/".join(key)
@@ -184,6 +173,16 @@ def lines_of(rows: Iterable[PolicyRow], hits: RecentHits) -> list[dict[str, Any]
             "last": "24h",
         }
     return lines
+
+
+def _bars(parts: Sequence[int]) -> str:
+    """The path of a bar for each part that has a hit, in a drawing of 48 by 16."""
+    most = max(parts)
+    return "".join(
+        f"M{2 * place + 1} 16V{16 - max(2, round(16 * number / most))}"
+        for place, number in enumerate(parts)
+        if number
+    )
 
 
 def _names_in(lines: Iterable[PolicyRow]) -> dict[str, set[Any]]:

@@ -1,4 +1,4 @@
-"""PolicySelection: the policies that a list asks for, in one UNION; counts by kind, mode, place."""
+"""PolicySelection: the policies that a list asks for, in one UNION; PolicyCounts by its fields."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections import Counter
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import CharField, Count, F, Q, Value
+from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, Subquery, Value, When
+from django.db.models.functions import Coalesce
 
 from policies import roles
 from policies.drafts.kinds import PRIORITY_CLASS
 from policies.models import LimitRange, MetadataPolicy, PriorityClass, ResourceQuota
+from sync.models import SyncedObject
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -28,6 +30,10 @@ _PLACE: Final = ("namespace_text", "name", "cluster_text", "kind_name")
 KINDS: Final = (*POLICY_MODELS, PRIORITY_CLASS.name)
 """What has a tab; priority classes are no policies, and only listed by themselves."""
 BY_DENIALS: Final = "denials"
+PORTAL_ONLY: Final = "portal-only"
+"""The state of a policy that no connected cluster has, or is to have."""
+COUNTED: Final = ("kind", "cluster", "namespace", "mode", "sync")
+"""The fields that have facets or tabs."""
 ORDERS: Final[Mapping[str, tuple[str, ...]]] = {
     BY_DENIALS: _PLACE,
     "name": ("name", "namespace_text", "cluster_text", "kind_name"),
@@ -48,6 +54,7 @@ class Asked:
     namespace: str = ""
     kind: str = ""
     mode: str = ""
+    sync: str = ""
     words: str = ""
     order: str = ""
 
@@ -65,7 +72,7 @@ class Asked:
     @property
     def is_narrowed(self) -> bool:
         """Whether anything but the cluster, which the frame shows, is left out."""
-        return any((self.namespace, self.kind, self.mode, self.words))
+        return any((self.namespace, self.kind, self.mode, self.sync, self.words))
 
 
 def asked_by(query: Mapping[str, str]) -> Asked:
@@ -114,15 +121,14 @@ class PolicySelection:
         return [row for row in _union(queries) if key_of(row) in keys]
 
     def counts(self) -> PolicyCounts:
-        """How many there are of each kind, mode and cluster, chosen or not; one query."""
-        anything = replace(self.asked, kind="", mode="", cluster="")
+        """How many there are by the fields that have facets, chosen or not; one query."""
+        anything = replace(self.asked, **dict.fromkeys(COUNTED, ""))
         by_kind = PolicySelection(self.user, anything)._queries(all_kinds=True)  # noqa: SLF001 - of its own class
+        columns = ("kind_name", "cluster_text", "namespace_text", "mode", "sync_text")
         grouped = [
-            query.values_list("kind_name", "cluster_text", "mode").annotate(number=Count("pk"))
-            for query in by_kind.values()
+            query.values_list(*columns).annotate(number=Count("pk")) for query in by_kind.values()
         ]
-        numbers = {(kind, cluster, mode): number for kind, cluster, mode, number in _union(grouped)}
-        return PolicyCounts(self.asked, numbers)
+        return PolicyCounts(self.asked, {tuple(key): number for *key, number in _union(grouped)})
 
     def _queries(self, *, all_kinds: bool = False) -> dict[str, Any]:
         """A query for each kind, with columns of the same names."""
@@ -151,46 +157,72 @@ class PolicySelection:
             wanted &= Q(namespace__name=asked.namespace)
         if asked.mode:
             wanted &= Q(enforcement=asked.mode)
+        if asked.sync:
+            wanted &= Q(sync_text=asked.sync)
         for word in asked.words.split():
             wanted &= Q(name__icontains=word) | Q(namespace__name__icontains=word)
         # Without an order: SQLite allows none in the parts of a UNION.
         return (
-            seen.filter(wanted)
-            .order_by()
-            .annotate(
+            seen.annotate(
                 kind_name=Value(model.kind, output_field=CharField()),
                 cluster_text=F("namespace__cluster__name"),
                 namespace_text=F("namespace__name"),
                 mode=F("enforcement"),
+                sync_text=_sync_text(model.kind, "namespace__cluster", "namespace__name"),
             )
+            .filter(wanted)
+            .order_by()
         )
 
     def _priority_classes(self) -> Any:
         """Priority classes, which have neither a namespace nor a mode to match."""
         seen = roles.visible(
             PriorityClass.objects.all(), self.user, cluster="cluster__name", namespace=None
+        ).annotate(
+            kind_name=Value(PRIORITY_CLASS.name, output_field=CharField()),
+            cluster_text=F("cluster__name"),
+            namespace_text=Value("", output_field=CharField()),
+            mode=Value("", output_field=CharField()),
+            sync_text=_sync_text(PRIORITY_CLASS.name, "cluster", ""),
         )
         asked = self.asked
         if asked.namespace or asked.mode:
             seen = seen.none()
         if asked.cluster:
             seen = seen.filter(cluster__name=asked.cluster)
+        if asked.sync:
+            seen = seen.filter(sync_text=asked.sync)
         for word in asked.words.split():
             seen = seen.filter(name__icontains=word)
-        return seen.order_by().annotate(
-            kind_name=Value(PRIORITY_CLASS.name, output_field=CharField()),
-            cluster_text=F("cluster__name"),
-            namespace_text=Value("", output_field=CharField()),
-            mode=Value("", output_field=CharField()),
-        )
+        return seen.order_by()
+
+
+def _sync_text(kind: str, cluster: str, namespace: str) -> Case:
+    """The word for whether the cluster has the policy: one look into an index for each."""
+    found = SyncedObject.objects.filter(
+        cluster=OuterRef(f"{cluster}_id"),
+        kind=kind,
+        namespace=OuterRef(namespace) if namespace else "",
+        name=OuterRef("name"),
+        gone=None,
+    )
+    state = Subquery(found.values("state")[:1])
+    is_paused = {f"{cluster}__connection__is_paused": True}
+    is_pending = Q(Exists(found.filter(state=SyncedObject.State.PENDING)))
+    return Case(
+        When(is_pending & Q(**is_paused), then=Value("paused")),
+        When(is_pending, then=Value("writing")),
+        default=Coalesce(state, Value(PORTAL_ONLY)),
+        output_field=CharField(),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyCounts:
-    """Numbers by kind, cluster and mode; each figure ignores the choice of its own field."""
+    """Numbers by the fields of ``COUNTED``; each figure ignores the choice of its own field."""
 
     asked: Asked
-    numbers: Mapping[tuple[str, str, str], int]
+    numbers: Mapping[tuple[str, ...], int]
 
     @property
     def total(self) -> int:
@@ -199,35 +231,28 @@ class PolicyCounts:
 
     def of_kinds(self) -> Counter[str]:
         """By kind; under the empty name all policies, of which priority classes are none."""
-        found: Counter[str] = Counter()
-        for (kind, cluster, mode), number in self.numbers.items():
-            if self._fits(cluster=cluster, mode=mode):
-                found[kind] += number
-                found[""] += number if kind in POLICY_MODELS else 0
+        found = self.of("kind")
+        found[""] = sum(found[kind] for kind in POLICY_MODELS)
         return found
 
-    def of_modes(self) -> Counter[str]:
-        """By mode."""
+    def of(self, field: str) -> Counter[str]:
+        """By the values of one field."""
         found: Counter[str] = Counter()
-        for (kind, cluster, mode), number in self.numbers.items():
-            if mode and self._fits(kind=kind, cluster=cluster):
-                found[mode] += number
+        at = COUNTED.index(field)
+        for values, number in self.numbers.items():
+            if self._fits(values, without=at):
+                found[values[at]] += number
         return found
 
-    def of_clusters(self) -> Counter[str]:
-        """By cluster."""
-        found: Counter[str] = Counter()
-        for (kind, cluster, mode), number in self.numbers.items():
-            if self._fits(kind=kind, mode=mode):
-                found[cluster] += number
-        return found
-
-    def _fits(self, *, kind: str | None = None, **places: str) -> bool:
+    def _fits(self, values: tuple[str, ...], *, without: int) -> bool:
         asked = self.asked
         kinds = (asked.kind,) if asked.kind else tuple(POLICY_MODELS)
-        if kind is not None and kind not in kinds:
+        if COUNTED[without] != "kind" and values[0] not in kinds:
             return False
-        return all(getattr(asked, name) in ("", value) for name, value in places.items())
+        return all(
+            place in (0, without) or getattr(asked, name) in ("", values[place])
+            for place, name in enumerate(COUNTED)
+        )
 
 
 def key_of(row: PolicyRow) -> tuple[str, str, str, str]:

@@ -45,17 +45,23 @@ def hits() -> dict[Any, PolicyHits]:
     return dict(hits_since(AuditEvent.objects.all(), NOW - DAY).by_policy)
 
 
+def of_last_hour(**numbers: int) -> PolicyHits:
+    made = PolicyHits(**numbers)
+    made.parts[-1] = made.total
+    return made
+
+
 def test_a_policy_counts_once_for_each_decision_that_it_refused() -> None:
     refused(1, RQ)
     refused(2, RQ, RQ)
     refused(3, RQ, MP)
-    assert hits() == {OF_RQ: PolicyHits(denied=3), OF_MP: PolicyHits(denied=1)}
+    assert hits() == {OF_RQ: of_last_hour(denied=3), OF_MP: of_last_hour(denied=1)}
 
 
 def test_what_would_be_refused_is_counted_apart_also_beside_a_refusal() -> None:
     decided(1, observed=[found_in(MP)])
     refused(2, RQ, observed=[found_in(MP)])
-    assert hits() == {OF_RQ: PolicyHits(denied=1), OF_MP: PolicyHits(would_deny=2)}
+    assert hits() == {OF_RQ: of_last_hour(denied=1), OF_MP: of_last_hour(would_deny=2)}
     assert hits()[OF_MP].total == 2
 
 
@@ -79,7 +85,7 @@ def test_different_texts_of_one_policy_add_up_in_two_statements(
         violations = [found_in(RQ, message=f"used {number}")]
         decided(number, verdict="denied", code=403, violations=violations)
     with django_assert_num_queries(2):
-        assert hits() == {OF_RQ: PolicyHits(denied=20)}
+        assert hits() == {OF_RQ: of_last_hour(denied=20)}
 
 
 def test_of_many_decisions_the_newest_count_and_the_moment_says_so(
@@ -96,5 +102,11 @@ def test_of_many_decisions_the_newest_count_and_the_moment_says_so(
     assert (cut.is_cut, cut.since, dict(cut.by_policy)) == (
         True,
         oldest.created,
-        {OF_RQ: PolicyHits(denied=3)},
+        {OF_RQ: of_last_hour(denied=3)},
     )
+
+
+def test_hits_are_counted_by_parts_of_the_time() -> None:
+    for number, ago in enumerate((10, 90, 95, 23 * 60 + 30)):
+        refused(number, RQ, ago=timedelta(minutes=ago))
+    assert hits()[OF_RQ].parts == [1, *[0] * 21, 2, 1]

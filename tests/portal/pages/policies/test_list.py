@@ -64,7 +64,12 @@ def chosen(choices: Any) -> dict[str, int]:
 
 
 def facet(context: Any, wanted: str) -> dict[str, int]:
-    return next((chosen(choices) for name, _, choices in context["facets"] if name == wanted), {})
+    facets = [each for each in context["facets"] if each.name == wanted]
+    return {name: number for each in facets for name, number in chosen(every(each)).items()}
+
+
+def every(facet: Any) -> list[Any]:
+    return [*facet.choices, *facet.more]
 
 
 def decided(number: int, kind: str, name: str, *, is_observed: bool = False) -> None:
@@ -87,9 +92,11 @@ def test_tabs_and_facets_count_what_choosing_them_would_show(reader: Client) -> 
     }  # fmt: skip
     assert facet(everything, "mode") == {"enforce": 3, "warn": 0, "audit": 1}
     assert facet(everything, "cluster") == {"edge": 1, "prod": 3}
+    assert facet(everything, "namespace") == {"other": 1, "team": 3}
+    assert facet(everything, "sync") == {"portal-only": 4}
     assert everything["total"] == len(everything["lines"]) == 4
-    for _, _, choices in everything["facets"]:
-        for choice in choices:
+    for each in everything["facets"]:
+        for choice in every(each):
             assert listed(reader, f"?{choice.query}")["total"] == choice.number
     for tab in everything["tabs"]:
         assert listed(reader, f"?{tab.query}")["total"] == tab.number
@@ -100,8 +107,8 @@ def test_a_choice_keeps_the_others_and_can_be_taken_back(reader: Client) -> None
     narrowed = listed(reader, "?cluster=prod&kind=ResourceQuota&mode=enforce")
     assert names(narrowed) == ["rq"]
     assert facet(narrowed, "cluster") == {"edge": 1, "prod": 1}
-    (_, _, modes), *_ = narrowed["facets"]
-    taken_back = next(choice for choice in modes if choice.is_chosen)
+    modes = narrowed["facets"][0]
+    taken_back = next(choice for choice in modes.choices if choice.is_chosen)
     assert "mode" not in taken_back.query
     assert {"cluster=prod", "kind=ResourceQuota"} <= set(taken_back.query.split("&"))
 
@@ -194,6 +201,33 @@ def test_a_line_says_who_changed_it_last_and_whether_the_cluster_has_it(reader: 
         cluster=cluster, server="https://c.example", method="token", sealed=b"", is_paused=True
     )
     assert {line["name"]: line["sync"] for line in listed(reader)["lines"]}["lr"] == "paused"
+    for state, names_of_state in {
+        "drifted": ["rq"], "paused": ["lr"], "writing": [], "portal-only": ["big", "mp"],
+    }.items():  # fmt: skip
+        assert names(listed(reader, f"?sync={state}&order=name")) == names_of_state
+    assert facet(listed(reader), "sync") == {"drifted": 1, "paused": 1, "portal-only": 2}
+    assert facet(listed(reader, "?kind=LimitRange"), "sync") == {"paused": 1}
+
+
+def test_many_namespaces_are_chosen_from_with_the_largest_first(reader: Client) -> None:
+    for number in range(7):
+        quota(namespace=f"n-{number}")
+    quota("second", namespace="n-5")
+    (shown,) = [each for each in listed(reader)["facets"] if each.name == "namespace"]
+    assert [choice.label for choice in shown.choices] == ["n-5", "n-0", "n-1", "n-2", "n-3"]
+    assert [choice.label for choice in shown.more] == ["n-4", "n-6"]
+    (narrowed,) = [
+        each for each in listed(reader, "?namespace=n-6")["facets"] if each.name == "namespace"
+    ]
+    assert narrowed.choices[0].label == "n-6"
+
+
+def test_hits_are_drawn_by_the_hour(reader: Client) -> None:
+    factories.limit_range(POD)
+    decided(1, "LimitRange", "lr")
+    (line,) = listed(reader)["lines"]
+    assert line["hits"].parts == [0] * 23 + [1]
+    assert line["bars"] == "M47 16V0"
 
 
 def test_pages_hold_each_policy_once_with_exact_totals(
