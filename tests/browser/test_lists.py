@@ -135,3 +135,72 @@ def test_a_policy_is_cloned_from_its_row(visit: Callable[[str], Visitor], hand: 
         hand.press(sheet.get_by_role("button", name="Delete 1 policy"))
     page.goto(f"/policies/?words={name}")
     assert page.locator("tbody tr").count() == 0
+
+
+def test_who_changed_it_is_read_and_taken_back(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    visitor = visit("admin")
+    page = visitor.go("/policies/?cluster=demo&namespace=web&words=limits&kind=LimitRange")
+    page.locator("input[name=pick]").first.check()
+    page.get_by_role("form", name="Selected policies").get_by_text("Change mode").click()
+    page.get_by_role("button", name="audit").click()
+    page.get_by_role("dialog").get_by_label("Why (stays on record)").fill("a mistake")
+    with page.expect_navigation():
+        page.get_by_role("dialog").get_by_role("button", name="Change", exact=False).click()
+    visitor.go("/")
+    # Three presses, and a reason.
+    hand.press(page.get_by_role("navigation", name="Main").get_by_role("link", name="History"))
+    page.wait_for_url("**/changes/**")
+    row = page.locator(".change-rows tbody tr").first
+    assert "admin" in row.inner_text()
+    assert "a mistake" in row.inner_text()
+    hand.press(row.get_by_role("link", name="Restore…", exact=False))
+    page.wait_for_url("**/revisions/**")
+    hand.fill(page.get_by_label("Why (stays on record)"), "it was one")
+    with page.expect_navigation():
+        hand.press(page.get_by_role("button", name="Restore version", exact=False))
+    visitor.go("/policies/?cluster=demo&namespace=web&words=limits&kind=LimitRange")
+    assert page.locator("tbody .mode").all_inner_texts() == ["enforce"]
+
+
+def test_history_begins_high_and_is_narrowed(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    visitor = visit("viewer")
+    for size, first, height in ((WIDE, 210, 36), (PHONE, 320, 60)):
+        visitor.look(theme="light", size=size)
+        rows = visitor.go("/clusters/-/changes/").locator(".change-rows tbody tr")
+        places = rows.evaluate_all(PLACES)
+        assert places[0][0] <= first
+        assert {each for _, each in places} == {height}
+    visitor.look(theme="light", size=WIDE)
+    page = visitor.go("/clusters/-/changes/")
+    facets = page.get_by_role("complementary", name="Facets")
+    chosen = facets.get_by_role("link", name="ResourceQuota")
+    number = int(chosen.inner_text().split()[-1])
+    hand.press(chosen)
+    page.wait_for_url("**/changes/?kind=ResourceQuota")
+    assert page.locator(".total").inner_text().startswith(f"{number} change")
+
+
+def test_policies_are_imported(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    visitor = visit("admin")
+    page = visitor.go("/")
+    name = f"imported-by-{type(hand).__name__.lower()}"
+    # Five presses, a text and a reason.
+    hand.press(page.get_by_role("navigation", name="Main").get_by_role("link", name="Import"))
+    page.wait_for_url("**/import/")
+    hand.press(page.get_by_role("main").get_by_role("link", name="demo", exact=True))
+    page.wait_for_url("**/clusters/demo/import/")
+    field = page.locator(".cm-content")
+    field.focus()
+    page.keyboard.insert_text(
+        "apiVersion: v1\nkind: ResourceQuota\n"
+        f"metadata: {{name: {name}, namespace: web}}\nspec: {{hard: {{pods: 90}}}}\n"
+    )
+    with page.expect_navigation():
+        hand.press(visitor.main("button", "Preview the changes"))
+    assert name in page.get_by_role("main").get_by_role("table").inner_text()
+    hand.fill(page.get_by_label("Why (stays on record)"), "moved here")
+    with page.expect_navigation():
+        hand.press(visitor.main("button", "Save all 1"))
+    page.wait_for_url("**/policies/?cluster=demo")
+    visitor.go(f"/policies/?words={name}")
+    assert page.locator(".policy-rows tbody tr").count() == 1

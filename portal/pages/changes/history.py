@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.db.models import Q
 from django.http import Http404
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -16,6 +17,7 @@ from policies.drafts.draft import render
 from policies.drafts.kinds import BY_NAME
 from policies.manifests import diff_in_words
 from policies.models import Cluster, Namespace, PolicyRevision
+from portal.pages.changes.facets import FACETS, ChangeCounts, change_facets
 from portal.pages.policies.page import PolicyPage, address_of, names_of, route_of
 from portal.pages.views import PortalPage, whole_number
 
@@ -30,7 +32,8 @@ ON_A_PAGE: Final = 25
 LONGEST_FILTER: Final = 253
 DIFFERENCES_SHOWN: Final = 4
 """Differences of one change that a list names; the change's page has all."""
-FILTERS: Final = ("cluster", "namespace", "kind", "user")
+COUNTED: Final = 10_000
+"""Of so many changes, the newest, the facets count."""
 
 
 class ChangesView(PortalPage):
@@ -42,7 +45,7 @@ class ChangesView(PortalPage):
         """The requested page of changes, and the filters."""
         asked = {
             name: self.request.GET.get(name, "").replace("\0", "").strip()[:LONGEST_FILTER]
-            for name in FILTERS
+            for name in (*FACETS, "words")
         }
         beyond = whole_number(self.request.GET.get("before", ""))
         revisions = self.matching(asked)
@@ -50,22 +53,34 @@ class ChangesView(PortalPage):
         # One row more than shown says whether there is an older page, without a count.
         found = list((revisions.filter(pk__lt=beyond) if beyond else revisions)[: ON_A_PAGE + 1])
         shown_revisions = found[:ON_A_PAGE]
+        counts = self.counts(asked)
         return super().get_context_data(
             **kwargs,
-            lines=_revision_lines(shown_revisions),
+            lines=_revision_lines(shown_revisions, self.request.user),
             asked=asked,
             is_asked=any(asked.values()),
             is_later=bool(beyond),
-            kinds=sorted({*BY_NAME, "Cluster", "Namespace", "NamespaceClass", "ClusterConnection"}),
+            facets=change_facets(asked, counts),
+            total=counts.total,
+            is_cut=counts.is_cut,
+            kept=[(name, asked[name]) for name in FACETS],
             older=self._query(before=str(shown_revisions[-1].pk)) if len(found) > ON_A_PAGE else "",
             newest=self._query(),
         )
 
     def matching(self, asked: dict[str, str]) -> QuerySet[PolicyRevision]:
         """The visible revisions that match."""
-        wanted_fields = {name: text for name, text in asked.items() if text}
-        revisions = PolicyRevision.objects.filter(**wanted_fields).order_by("-id")
+        wanted = Q(**{name: asked[name] for name in FACETS if asked[name]})
+        for word in asked["words"].split():
+            wanted &= Q(name__icontains=word) | Q(reason__icontains=word)
+        revisions = PolicyRevision.objects.filter(wanted).order_by("-id")
         return roles.visible(revisions, self.request.user, cluster="cluster", namespace="namespace")
+
+    def counts(self, asked: dict[str, str]) -> ChangeCounts:
+        """The newest changes by the fields of the facets; one query."""
+        anything = {**asked, **dict.fromkeys(FACETS, "")}
+        newest = self.matching(anything).values_list(*FACETS)[: COUNTED + 1]
+        return ChangeCounts.of(list(newest), asked, most=COUNTED)
 
     def _query(self, **more: str) -> str:
         history_query = self.request.GET.copy()
@@ -74,7 +89,7 @@ class ChangesView(PortalPage):
         return history_query.urlencode()
 
 
-def _revision_lines(shown: Sequence[PolicyRevision]) -> list[dict[str, Any]]:
+def _revision_lines(shown: Sequence[PolicyRevision], user: Any) -> list[dict[str, Any]]:
     """Each change in words; a policy that went with its namespace or cluster has no page."""
     cluster_names, namespaces = {one.cluster for one in shown}, {one.namespace for one in shown}
     living = {
@@ -86,9 +101,22 @@ def _revision_lines(shown: Sequence[PolicyRevision]) -> list[dict[str, Any]]:
             "cluster__name", "name"
         )
     )
-    return [
-        _line(one, _page_of(one) if (one.cluster, one.namespace) in living else "") for one in shown
-    ]
+    lines = []
+    for one in shown:
+        line = _line(one, _page_of(one) if (one.cluster, one.namespace) in living else "")
+        lines.append({**line, "restore": _restoring_page(one, user) if line["address"] else ""})
+    return lines
+
+
+def _restoring_page(one: PolicyRevision, user: Any) -> str:
+    """The page that restores what was before a change; empty for those who may not, or for none."""
+    is_deletion = one.action == PolicyRevision.Action.DELETE
+    if not one.before or (one.number == 1 and not is_deletion):
+        return ""
+    permission = roles.writing(one.kind, "add" if is_deletion else "change")
+    if not roles.may(user, permission, cluster=one.cluster, namespace=one.namespace):
+        return ""
+    return f"{_page_of(one, 0 if is_deletion else 1)}#restore"
 
 
 def _line(revision: PolicyRevision, address: str) -> dict[str, Any]:
@@ -102,13 +130,15 @@ def _line(revision: PolicyRevision, address: str) -> dict[str, Any]:
     }
 
 
-def _page_of(one: PolicyRevision) -> str:
-    """The page of the version; empty for kinds without pages of versions."""
+def _page_of(one: PolicyRevision, before: int = 0) -> str:
+    """The page of the version, or of one before; empty for kinds without pages of versions."""
     kind = BY_NAME.get(one.kind)
     if kind is None or kind.is_namespaced is not bool(one.namespace):
         return ""
     version_names = names_of(kind, cluster=one.cluster, namespace=one.namespace, name=one.name)
-    return reverse(f"{route_of(kind)}-revision", kwargs={**version_names, "number": one.number})
+    return reverse(
+        f"{route_of(kind)}-revision", kwargs={**version_names, "number": one.number - before}
+    )
 
 
 class RevisionsView(PolicyPage):

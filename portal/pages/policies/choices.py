@@ -50,7 +50,7 @@ class FilterChoice:
     is_chosen: bool
 
 
-class Facet(NamedTuple):
+class ListFacet(NamedTuple):
     """A field beside the list, its choices, and those that are only shown when asked for."""
 
     name: str
@@ -92,7 +92,7 @@ def tabs_of(asked: Asked, counts: PolicyCounts) -> list[FilterChoice]:
     ]
 
 
-def facets_of(asked: Asked, counts: PolicyCounts, clusters: Sequence[str]) -> list[Facet]:
+def facets_of(asked: Asked, counts: PolicyCounts, clusters: Sequence[str]) -> list[ListFacet]:
     """The fields beside the list; none without a choice."""
     modes, by_cluster, by_state = (counts.of(name) for name in ("mode", "cluster", "sync"))
     facets = [
@@ -118,8 +118,10 @@ def _most_first(chosen: str, numbers: Counter[str]) -> list[tuple[str, int]]:
     return sorted(found, key=lambda each: (each[0] != chosen, -each[1], each[0]))
 
 
-def _facet(asked: Asked, name: str, title: str, numbers: Sequence[tuple[str, int]]) -> Facet:
-    return Facet(name, title, [_choice(asked, name, value, number) for value, number in numbers])
+def _facet(asked: Asked, name: str, title: str, numbers: Sequence[tuple[str, int]]) -> ListFacet:
+    return ListFacet(
+        name, title, [_choice(asked, name, value, number) for value, number in numbers]
+    )
 
 
 def _choice(asked: Asked, name: str, value: str, number: int) -> FilterChoice:

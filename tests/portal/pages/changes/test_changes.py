@@ -9,13 +9,14 @@ from django.test import Client
 
 from policies import services
 from policies.models import Namespace
+from portal.pages.changes import history
 from tests import factories, people
 
 if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries
 
 pytestmark = pytest.mark.django_db
-QUERIES = 9
+QUERIES = 10
 MAX = {"type": "Container", "max": {"cpu": "2"}}
 
 
@@ -58,6 +59,9 @@ def test_a_change_tells_what_by_whom_and_why() -> None:
         ({"cluster": "nowhere"}, []),
         ({"user": "nobody"}, []),
         ({"user": "\x00"}, ["b", "a"]),
+        ({"words": "NOT"}, []),
+        ({"words": "tes b"}, ["b"]),
+        ({"words": "a"}, ["a"]),
         ({"before": "x"}, ["b", "a"]),
         ({"before": "1"}, []),
     ],
@@ -107,3 +111,45 @@ def test_a_page_asks_the_same_for_many(django_assert_num_queries: DjangoAssertNu
 
 def test_nobody_reads_it_unnamed() -> None:
     assert Client().get("/clusters/-/changes/").status_code == 302
+
+
+def test_facets_count_what_choosing_them_shows() -> None:
+    factories.limit_range(MAX, name="a")
+    factories.limit_range(MAX, name="b", namespace="other")
+    factories.resource_quota({"pods": "3"})
+    client = reader()
+    for address in ("/clusters/-/changes/", "/clusters/-/changes/?kind=LimitRange&words=b"):
+        page = client.get(address)
+        assert {facet.name for facet in page.context["facets"]} >= {"kind", "user", "cluster"}
+        for facet in page.context["facets"]:
+            for choice in (*facet.choices, *facet.more):
+                shown_by_it = client.get(f"/clusters/-/changes/?{choice.query}").context
+                if not choice.is_chosen:
+                    assert shown_by_it["total"] == choice.number == len(shown_by_it["lines"])
+
+
+def test_of_many_changes_the_newest_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(4):
+        factories.limit_range(MAX, name=f"lr-{number}")
+    monkeypatch.setattr(history, "COUNTED", 3)
+    context = reader().get("/clusters/-/changes/").context
+    assert (context["total"], context["is_cut"]) == (3, True)
+
+
+def test_a_change_leads_to_what_was_before_it() -> None:
+    factories.limit_range(MAX)
+    policy = factories.limit_range({"type": "Container", "max": {"cpu": "4"}})
+    editor = Client()
+    editor.force_login(people.person("eva", "editor", cluster="prod"))
+    [changed, made, *_] = shown(editor, kind="LimitRange")
+    assert (changed["restore"], made["restore"]) == (
+        "/clusters/prod/namespaces/team/limitranges/lr/revisions/1/#restore",
+        "",
+    )
+    page = editor.get(changed["restore"])
+    assert page.context["may_restore"]
+    services.delete_policy(policy=policy, user="eva")
+    [deleted, *_] = shown(editor, kind="LimitRange")
+    assert deleted["restore"].endswith("/revisions/3/#restore")
+    assert editor.get(deleted["restore"]).context["may_restore"]
+    assert {line["restore"] for line in shown(reader())} == {""}
