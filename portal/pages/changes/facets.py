@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from portal.pages.policies.choices import ListFacet, FilterChoice
+from portal.pages.policies.choices import FilterChoice, ListFacet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
