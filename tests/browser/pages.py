@@ -121,6 +121,9 @@ NO_PAGES: Final = {
     "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/new/restarts": (
         "the editor's, with an answer"
     ),
+    "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/<str:name>/clone/": (
+        "leads to the editor"
+    ),
     "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/<str:name>/restarts/": (
         "the editor's, with an answer"
     ),

@@ -268,6 +268,40 @@ def test_one_limit_range_is_made_for_three_namespaces_in_eight_clicks(
         visitor.go(f"{CLUSTER}/namespaces/{namespace}/limitranges/ui-three/")
 
 
+@pytest.mark.usefixtures("only_demo")
+def test_label_is_forbidden_in_audit_and_enforced_in_eight_clicks(
+    visit: Callable[[str], Visitor],
+) -> None:
+    visitor = visit("editor")
+    page = visitor.go(f"{PLACE}/metadatapolicies/new")
+    clicks = 2  # New policy, and the answer to its questions
+    page.keyboard.insert_text("ui-forbids")  # the name has the focus
+    page.get_by_role("button", name="Forbid a label").click()
+    key = page.locator('[name="if-0-key"]')
+    page.locator('[name="if-0-is"]').locator("option[value=Exists][selected]").wait_for(
+        state="attached"
+    )
+    key.click()
+    page.keyboard.insert_text("legacy")
+    page.locator("#enforcement").get_by_text("audit", exact=True).click()
+    page.wait_for_timeout(800)  # the typed text has been validated
+    visitor.main("button", "Save").click()
+    page.locator("#save-dialog[open] #reason").wait_for()
+    page.keyboard.insert_text("look first")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    page.get_by_role("heading", name="would have been denied").wait_for()
+    visitor.main("button", "Promote to enforce").click()
+    clicks += 5
+    page.locator("#save-dialog[open] #reason").wait_for()
+    page.keyboard.insert_text("nobody uses it")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert page.locator("#enforcement").get_by_label("enforce").is_checked()
+    assert clicks <= 8
+    visitor.check()
+
+
 def test_save_is_in_sight_and_each_pane_scrolls_by_itself(visit: Callable[[str], Visitor]) -> None:
     visitor = visit("editor")
     page = visitor.go(f"{PLACE}/limitranges/limits/")

@@ -15,6 +15,7 @@ from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
 
 from admission.explain.labels_seen import labels_seen
+from engine.policy import Enforcement
 from policies import services
 from policies.drafts import danger, merge, preview
 from policies.drafts.draft import (
@@ -38,6 +39,7 @@ from portal.pages.policies.page import PolicyPage, address_of
 from portal.pages.policies.panes.changed_cells import changed_cells
 from portal.pages.policies.panes.differences import differences_of
 from portal.pages.policies.panes.history import history_of
+from portal.pages.policies.panes.observation import observed_by
 from portal.pages.policies.panes.places import PolicyPlaces, no_others, other_places, read_places
 from portal.pages.policies.state import EditorState, change_lines, read_state
 from portal.pages.views import whole_number
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
 
 LONGEST_REASON: Final = 1000
 LABEL_VALUES: Final = 100
+PROMOTE: Final = "promote"
+"""The button that sets the mode to enforce, and asks as Save does."""
 NO_REASON: Final = "Give a reason: it stays on record."
 
 
@@ -111,7 +115,10 @@ class EditorView(PolicyPage):
             drop_draft(self.user, self.place)
             return redirect(self.here)
         editor_state = self.read(request.POST)
-        if button.partition(":")[0] in {"add", "drop", "ready", "use"}:
+        if button == PROMOTE:
+            button, change = "ask", f"use:enforcement:{Enforcement.ENFORCE.value}"
+            editor_state = change_lines(self.place, editor_state, change, self.current)
+        elif button.partition(":")[0] in {"add", "drop", "ready", "use"}:
             editor_state = change_lines(self.place, editor_state, button, self.current)
         self._keep(editor_state)
         if button == "ask" and editor_state.draft.is_fine and not self.places.problems:
@@ -315,6 +322,7 @@ class EditorView(PolicyPage):
         # Without scripts the form is sent as a whole and gets a whole page.
         if self.request.headers.get("HX-Request") != "true":
             editor_context |= {"history": history_of(self), **self._label_choices()}
+            editor_context["observed"] = observed_by(self)
             return self.render_to_response(editor_context, status=status)
         self.template_name = self.script_template()
         # Status 200 even for findings: htmx swaps no other.
@@ -334,7 +342,7 @@ class EditorView(PolicyPage):
 
     def outcome(self, state: EditorState) -> dict[str, Any]:
         """The context of the draft: findings, changes, warnings, the trial."""
-        draft = state.draft
+        draft, button = state.draft, self.request.POST.get("do", "")
         draft_context: dict[str, Any] = {
             "draft": draft,
             "kept": kept_parts(self.place, draft),
@@ -346,7 +354,7 @@ class EditorView(PolicyPage):
             ),
             "is_new": self.is_new,
             "reason": self.reason,
-            "do": self.request.POST.get("do", ""),
+            "do": "ask" if button == PROMOTE else button,
             "kept_draft": self.kept_draft if self.request.method == "GET" else None,
             "saved_draft": self._shown_draft,
             "is_continued": "draft" in self.request.GET,
@@ -356,7 +364,7 @@ class EditorView(PolicyPage):
             "confirm_what": "the number of namespaces"
             if len(self.endangered) > 1
             else "the namespace's name",
-            "places_changed": self.request.POST.get("do", "").startswith("unplace:"),
+            "places_changed": button.startswith("unplace:"),
             "places": self.places,
             "other_places": other_places(self.place, self.places, draft.manifest),
             "changed_cells": changed_cells(self.place, draft, self.manifest),
@@ -367,13 +375,3 @@ class EditorView(PolicyPage):
         if self.request.POST.get("do") == "try" and draft.manifest is not None:
             draft_context |= preview.tried(draft.manifest, before, draft_context["pod"])
         return {**draft_context, "before": before, **form_context(self.place, draft, before)}
-
-
-class NewPolicyView(EditorView):
-    """The editor of a policy that is not there yet."""
-
-    is_new = True
-
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Send its form to its own address: the policy has none yet."""
-        return super().get_context_data(**kwargs, address=self.here)

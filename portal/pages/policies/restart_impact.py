@@ -11,7 +11,8 @@ from django.urls import reverse
 from admission.explain.running_pods import MOST
 from engine.errors import DecodeError
 from policies.drafts import danger
-from portal.pages.policies.editor import EditorView, NewPolicyView
+from portal.pages.policies.editor import EditorView
+from portal.pages.policies.editor_new import NewPolicyView
 from portal.pages.policies.panes.impact import impact_of, passing_values
 
 if TYPE_CHECKING:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from django.urls import path
 
 from portal.pages.policies.bulk import BulkView, PoliciesAsYaml, UndoView
-from portal.pages.policies.editor import EditorView, NewPolicyView
+from portal.pages.policies.clone import ClonePolicyView
+from portal.pages.policies.editor import EditorView
+from portal.pages.policies.editor_new import NewPolicyView
 from portal.pages.policies.import_page import ImportView
 from portal.pages.policies.list import PoliciesOfClusterView, PolicyListView
 from portal.pages.policies.new_policy import NewPolicyPage
@@ -27,6 +29,7 @@ urlpatterns = [
     path(f"{_OF_NAMESPACE}new", NewPolicyView.as_view(), name="policy-new"),
     path(f"{_OF_NAMESPACE}new/restarts", NewRestartsView.as_view(), name="policy-new-restarts"),
     path(f"{_OF_NAMESPACE}<str:name>/", EditorView.as_view(), name="policy"),
+    path(f"{_OF_NAMESPACE}<str:name>/clone/", ClonePolicyView.as_view(), name="policy-clone"),
     path(f"{_OF_NAMESPACE}<str:name>/restarts/", RestartsView.as_view(), name="policy-restarts"),
     path(f"{_PRIORITIES}new", NewPolicyView.as_view(), _PRIORITY, name="priority-class-new"),
     path(f"{_PRIORITIES}<str:name>/", EditorView.as_view(), _PRIORITY, name="priority-class"),

@@ -111,3 +111,26 @@ def test_queries_do_not_grow_with_the_namespaces_of_the_cluster(
         factories.namespace(f"ns-{number}")
     with django_assert_max_num_queries(27):
         editor.get(PAGE, {"also": ["pay", "shop"]})
+
+
+def test_clone_opens_the_editor_of_another_namespace_with_a_copy(editor: Client) -> None:
+    led = editor.get(f"{PAGE}clone/", {"to": "pay"})
+    assert led["Location"] == "/clusters/prod/namespaces/pay/limitranges/new?from=team%2Flr"
+    page: Any = editor.get(led["Location"])
+    assert page.context["draft"].manifest["metadata"]["namespace"] == "pay"
+    assert page.context["form"]["row"][0]["max"].value == "4"
+    assert maxima() == {"team": "4"}
+
+
+@pytest.mark.parametrize("to", ["", "nowhere", "\0"])
+def test_clone_to_no_namespace_leads_back(editor: Client, to: str) -> None:
+    assert editor.get(f"{PAGE}clone/", {"to": to})["Location"] == PAGE
+
+
+def test_copy_of_what_one_may_not_see_is_a_blank_policy() -> None:
+    factories.limit_range({"type": "Container", "max": {"cpu": "4"}})
+    factories.namespace("pay")
+    client = Client()
+    client.force_login(person("own", "editor", cluster="prod", namespace="pay"))
+    new = "/clusters/prod/namespaces/pay/limitranges/new"
+    assert client.get(new, {"from": "team/lr"}).context["form"]["row"][0]["max"].value == ""
