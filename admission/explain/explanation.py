@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from admission.explain import origins, redecide
+from admission.explain.raised_limits import raised_limits
 from admission.explain.suggest import suggest
 from policies.models import PriorityClass
 
@@ -13,12 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from admission.explain.origins import Origin
+    from admission.explain.raised_limits import QuotaRaise
     from admission.explain.redecide import Rules
     from admission.explain.suggest import Suggestion
     from admission.models import AuditEvent
     from engine.decision import Decision
     from engine.policy import PolicySet
     from engine.request import AdmissionRequest
+    from policies.models import PolicyRevision
 
 _CLASSES_TRIED: Final = 20
 """The search tries each class with each other change: a few of the highest are enough."""
@@ -37,14 +40,18 @@ class Explanation:
     """The reasons of a decision; ``request`` and ``today`` are None if the row tells too little.
 
     ``rules`` are those of then, None if they cannot be told; then ``ways_out`` follow today's.
+    ``revisions`` are of the evaluated policies, ``todays`` the policies of today.
     """
 
     deciding: Sequence[Origin]
     since: Sequence[Origin]
+    revisions: Sequence[PolicyRevision] = field(default=())
     request: AdmissionRequest | None = None
     rules: Rules | None = None
+    todays: PolicySet | None = None
     today: Decision | None = None
     ways_out: Sequence[WayOut] = field(default=())
+    raises: Sequence[QuotaRaise] = field(default=())
 
 
 def explain(event: AuditEvent, *, whole: bool) -> Explanation:
@@ -56,19 +63,23 @@ def explain(event: AuditEvent, *, whole: bool) -> Explanation:
     deciding, since = origins.deciding(event, revisions), origins.since(event, whole=whole)
     request = redecide.request_of(event)
     if request is None:
-        return Explanation(deciding=deciding, since=since)
+        return Explanation(deciding=deciding, since=since, revisions=revisions)
     rules = redecide.rules_then(event, revisions)
     # Rules that do not lead to the recorded verdict are not those of then: better none.
     if rules is not None and not redecide.agrees(event, request, rules):
         rules = None
     todays = redecide.rules_now(event)
     found = _suggestions(event, request, rules.policies if rules else todays)
+    today = redecide.judge(request, todays)
     return Explanation(
         deciding=deciding,
         since=since,
+        revisions=revisions,
         request=request,
         rules=rules,
-        today=redecide.judge(request, todays),
+        todays=todays,
+        today=today,
+        raises=() if event.allowed else raised_limits(request, todays, today),
         ways_out=[
             WayOut(suggestion=each, today=redecide.judge(each.request, todays)) for each in found
         ],

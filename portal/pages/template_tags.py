@@ -31,6 +31,8 @@ STATE_ICONS: Final = {
     "warned": "alert-triangle",
     "mutated": "pencil",
     "allowed": "circle-check",
+    "passed": "circle-check",
+    "charged": "circle-check",
     "enforce": "ban",
     "warn": "alert-triangle",
     "audit": "eye",

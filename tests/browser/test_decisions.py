@@ -215,7 +215,7 @@ def test_enter_on_the_shown_row_opens_the_whole_page(visit: Callable[[str], Visi
     page.keyboard.press("Enter")
     page.get_by_role("complementary", name="The decision in short").wait_for()
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="Why it was denied").wait_for()
+    page.get_by_role("heading", name="How to fix").wait_for()
 
 
 def test_a_panel_ends_with_the_window(visit: Callable[[str], Visitor]) -> None:
@@ -234,7 +234,7 @@ def test_rows_lead_to_the_page_on_a_phone(visit: Callable[[str], Visitor]) -> No
     visitor.look(theme="light", size=PHONE)
     page = visitor.go("/decisions/?verdict=denied")
     page.locator(LOG).first.click()
-    page.get_by_role("heading", name="Why it was denied").wait_for()
+    page.get_by_role("heading", name="How to fix").wait_for()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -1,8 +1,9 @@
-// Pages of decisions: copy buttons, selecting a time in the plot, the sheet of filters, the panel
-// and the live tail. All optional.
+// Pages of decisions: copy buttons, selecting a time in the plot, the sheet of filters, the panel,
+// the live tail and the page of one decision. All optional.
 
 import { offerPanel } from "./panel.js";
 import { offerTail } from "./tail.js";
+import { offerReasons, rememberList } from "./why.js";
 
 const announce = (text) => {
   const place = document.querySelector("[data-copied]");
@@ -19,7 +20,7 @@ function offerCopies(place) {
     button.addEventListener("click", async () => {
       try {
         await navigator.clipboard.writeText(source.textContent);
-        button.textContent = "Copied";
+        if (!("quiet" in button.dataset)) button.textContent = "Copied";
         announce("Copied");
       } catch {
         getSelection().selectAllChildren(source);
@@ -60,3 +61,6 @@ if (close) {
 offerCopies(document);
 offerPanel(offerCopies);
 offerTail();
+offerReasons();
+const log = document.querySelector(".log[data-rows]");
+if (log) rememberList(log);

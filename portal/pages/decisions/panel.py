@@ -2,48 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.shortcuts import redirect
 
-from engine.decision import Reason
-from engine.quantity import Quantity, QuantityError
-from portal.pages.decisions.rows import owner_name
-from portal.pages.decisions.why import WhyView
-from portal.pages.decisions.words import patch_words, short_user
+from portal.pages.decisions.why import DecisionMixin
+from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
-
-    from admission.models import AuditEvent
 
 FAULTS_SHOWN: Final = 3
 CHANGES_SHOWN: Final = 8
 ORIGINS_SHOWN: Final = 2
-_WHOLE: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class RoomBar:
-    """A quota's limit or its used amount with the request, whichever is more, as 100."""
-
-    used: int
-    refused: int
-
-
-@dataclass(frozen=True, slots=True)
-class PanelFault:
-    """One violation in words, with the bar of the quota that had no room."""
-
-    words: str
-    bar: RoomBar | None = None
-
-
-class DecisionPanel(WhyView):
+class DecisionPanel(DecisionMixin, PortalPage):
     """A part of the log's page; opened as a page, it leads to the whole reasons."""
 
     template_name = "decisions/_panel.html"
@@ -56,67 +31,16 @@ class DecisionPanel(WhyView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """What the page of the decision knows, cut short."""
-        context = super().get_context_data(**kwargs)
-        event: AuditEvent = context["event"]
-        found = event.observed if event.allowed else event.violations
-        faults = panel_faults(found)
-        changes = patch_words(event.patch)
-        return {
-            **context,
-            "name": owner_name(event),
-            "headline": headline(event),
-            "faults": faults[:FAULTS_SHOWN],
-            "more_faults": len(faults[FAULTS_SHOWN:]) + event.more_violations + event.more_observed,
-            "changes": changes[:CHANGES_SHOWN],
-            "more_changes": len(changes[CHANGES_SHOWN:]),
-            "origins": context["deciding"][:ORIGINS_SHOWN],
-            "account": short_user(event.user),
-        }
-
-
-def headline(event: AuditEvent) -> str:
-    """Who decided, in one sentence."""
-    kind = event.kind or "review"
-    found = event.observed if event.allowed else event.violations
-    policy = (found[0].get("policy") or {}) if found else {}
-    if not policy:
-        if event.allowed and event.patch:
-            return f"The {kind} was changed."
-        return f"The {kind} was {'allowed as it is' if event.allowed else 'denied'}."
-    if event.allowed:
-        return f"{policy['kind']} {policy['name']} would refuse this {kind}."
-    if found[0].get("reason") == Reason.EXCEEDED_QUOTA:
-        place = f" in {policy['namespace']}" if policy.get("namespace") else ""
-        return f"Quota {policy['name']}{place} has no room for this {kind}."
-    return f"{policy['kind']} {policy['name']} refuses this {kind}."
-
-
-def panel_faults(found: Iterable[Mapping[str, Any]]) -> list[PanelFault]:
-    """Violations in words; those of quotas by resource, where Kubernetes repeats one message."""
-    faults = {}
-    for violation in found:
-        numbers = violation.get("numbers") or {}
-        bar = room_bar(numbers) if violation.get("reason") == Reason.EXCEEDED_QUOTA else None
-        words = str(violation.get("message", ""))
-        if bar:
-            resource, used, requested, hard = (
-                numbers[role] for role in ("resource", "used", "requested", "hard")
-            )
-            words = f"{resource}: {used} used + {requested} requested, the limit is {hard}"
-        faults[words] = PanelFault(words, bar)
-    return list(faults.values())
-
-
-def room_bar(numbers: Mapping[str, str]) -> RoomBar | None:
-    """The bar of an exceeded quota; None where an amount is missing or cannot be read."""
-    try:
-        used, requested, hard = (
-            Quantity.parse(numbers[role]).ceil_milli() for role in ("used", "requested", "hard")
+        reasons = self.reasons(self.decision())
+        faults, changes = reasons["all_faults"], reasons["changes"]
+        return super().get_context_data(
+            **kwargs,
+            **{
+                **reasons,
+                "faults": faults[:FAULTS_SHOWN],
+                "more_faults": len(faults[FAULTS_SHOWN:]) + reasons["not_listed"],
+                "changes": changes[:CHANGES_SHOWN],
+                "more_changes": len(changes[CHANGES_SHOWN:]),
+                "origins": reasons["deciding"][:ORIGINS_SHOWN],
+            },
         )
-    except (KeyError, QuantityError):
-        return None
-    scale = max(hard, used + requested)
-    if scale <= 0 or "resource" not in numbers:
-        return None
-    used_part = round(_WHOLE * max(used, 0) / scale)
-    return RoomBar(used=used_part, refused=_WHOLE - used_part if used + requested >= hard else 0)

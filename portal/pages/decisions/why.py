@@ -1,94 +1,217 @@
-"""WhyView, one decision: rules then and now, suggestions, Copies as kubectl, curl and test case."""
+"""WhyView, one decision: verdict, ways out, trace; the object, copies and the record in tabs."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
 from django.conf import settings
+from django.db.models import Q
 from django.http import Http404
+from django.utils import timezone
 
 from admission.explain import object_diff
 from admission.explain.explanation import explain
 from admission.models import AuditEvent
+from admission.record import owners
 from admission.record.narrative import sentence
-from admission.record.redaction import wire_form
-from engine.request import Operation
-from engine.wire import dumps
+from admission.record.search.facets import with_fields
+from admission.record.search.search import Search
 from policies import roles
-from policies.manifests.render import render_documents
+from policies.models import RoleBinding
+from portal.pages.decisions.explorer import visible_decisions
+from portal.pages.decisions.reasons.amounts import charged_amounts
+from portal.pages.decisions.reasons.copies import as_kubectl, copies
+from portal.pages.decisions.reasons.faults import faults_of, headline
+from portal.pages.decisions.reasons.links import PolicyLinks
+from portal.pages.decisions.reasons.trace import SetBy, changed_words, trace_rows
+from portal.pages.decisions.rows import owner_name
+from portal.pages.decisions.words import patch_words, short_user
 from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from admission.explain.explanation import Explanation, WayOut
-    from admission.explain.redecide import Rules
+    from admission.explain.origins import Origin
+    from admission.explain.raised_limits import QuotaRaise
     from engine.request import AdmissionRequest
 
 
 LONGEST: Final = 60_000
 """Characters of one text on the page."""
-KEY: Final = "$KEY"
-_SERVER_FIELDS: Final = frozenset(
-    {
-        "uid",
-        "creationTimestamp",
-        "resourceVersion",
-        "generation",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-    }
-)
-_KUBECTL_VERBS: Final = {Operation.CREATE: "create", Operation.UPDATE: "replace"}
+TABS: Final = {"trace": "Trace", "object": "Object", "reproduce": "Reproduce", "raw": "Raw"}
+EDITORS_SHOWN: Final = 3
+WAYS_SHOWN: Final = 3
+_RAISING: Final = roles.writing("ResourceQuota")
+_EDITING: Final = (RoleBinding.Role.EDITOR, RoleBinding.Role.ADMIN)
 
 
-class WhyView(PortalPage):
-    """The reasons of a decision, a change that would pass, today's result, the deciding changes."""
+class DecisionMixin:
+    """What the page of a decision and its panel have in common."""
+
+    request: Any
+    kwargs: dict[str, Any]
+
+    def decision(self) -> AuditEvent:
+        """The decision of the address, if the person may see it."""
+        event: AuditEvent | None = AuditEvent.objects.with_id(self.kwargs["pk"]).first()
+        if event is None or not roles.sees(self.request.user, event.cluster, event.namespace):
+            raise Http404
+        return event
+
+    def reasons(self, event: AuditEvent) -> dict[str, Any]:
+        """The decision explained; one query more for each exceeded quota."""
+        whole = roles.sees(self.request.user, event.cluster, "")
+        explanation = explain(event, whole=whole)
+        links = PolicyLinks.of(event, explanation.todays)
+        found = event.observed if event.allowed else event.violations
+        deciding_policy = (found[0].get("policy") or {}) if found else {}
+        request, today = explanation.request, explanation.today
+        return {
+            "event": event,
+            "explanation": explanation,
+            "links": links,
+            "name": owner_name(event),
+            "headline": headline(event),
+            "headline_link": links.policy(deciding_policy) if deciding_policy else "",
+            "all_faults": faults_of(found),
+            "not_listed": event.more_violations + event.more_observed,
+            "changes": patch_words(event.patch),
+            "account": short_user(event.user),
+            "milliseconds": f"{event.duration_us / 1000:.1f}",
+            "today": today,
+            "today_differs": today is not None and today.allowed != event.allowed,
+            "is_of_then": explanation.rules is not None,
+            "suggestions": [_suggested(request, way) for way in explanation.ways_out]
+            if request
+            else [],
+            "is_searched": bool(request)
+            and not event.allowed
+            and event.operation in ("CREATE", "UPDATE"),
+            "raises": [_raise(each, links) for each in explanation.raises],
+            "may_raise": roles.may(
+                self.request.user, _RAISING, cluster=event.cluster, namespace=event.namespace
+            ),
+            "deciding": [_set_by(each, links) for each in explanation.deciding],
+        }
+
+
+class WhyView(DecisionMixin, PortalPage):
+    """The reasons of a decision, ways out, today's result; tabs of one address each."""
 
     template_name = "decisions/why.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The decision and its explanation; one query more for each exceeded quota."""
-        event = AuditEvent.objects.with_id(self.kwargs["pk"]).first()
-        if event is None or not roles.sees(self.request.user, event.cluster, event.namespace):
-            raise Http404
-        whole = roles.sees(self.request.user, event.cluster, "")
-        explanation = explain(event, whole=whole)
+        """The decision, its explanation and what the open tab shows."""
+        event = self.decision()
+        reasons = self.reasons(event)
+        asked = self.request.GET.get("tab", "")
+        tab = asked if asked in TABS else "trace"
+        links: PolicyLinks = reasons["links"]
         return super().get_context_data(
             **kwargs,
-            event=event,
+            **reasons,
+            tab=tab,
+            tabs=TABS.items(),
             is_cut=event.is_cut,
-            sentence=sentence(event),
-            patch=[_patch_operation(each) for each in event.patch],
-            patched=object_diff.patched(event),
-            updated=object_diff.updated(event),
-            judged=_pretty_json(event.request.get("object")),
-            judged_before=_pretty_json(event.request.get("oldObject")),
-            milliseconds=f"{event.duration_us / 1000:.1f}",
-            deciding=explanation.deciding,
-            since=explanation.since,
-            **self._evaluated_again(event, explanation),
+            more_faults=len(reasons["all_faults"][1:]) + reasons["not_listed"],
+            ways=reasons["suggestions"][: max(1, WAYS_SHOWN - len(reasons["raises"]))],
+            checked=timezone.now(),
+            charges=[
+                (step["policy"]["name"], charged_amounts(step.get("numbers") or {}))
+                for step in event.trace
+                if step.get("outcome") == "charged" and step.get("policy")
+            ],
+            home=links.home(),
+            trace=trace_rows(event, reasons["explanation"], links),
+            since=[_set_by(each, links) for each in reasons["explanation"].since],
+            editors=[] if reasons["may_raise"] else editors_of(event.cluster, event.namespace),
+            **self._alike(event),
+            **self._tab(tab, event, reasons),
         )
 
-    def _evaluated_again(self, event: AuditEvent, explanation: Explanation) -> dict[str, Any]:
-        request, today = explanation.request, explanation.today
-        if request is None or today is None:
+    def _alike(self, event: AuditEvent) -> dict[str, Any]:
+        """Denials of the same owner for the same reason, as the log groups them."""
+        if event.allowed:
             return {}
-        address = settings.GATEHOUSE_EXTERNAL_URL or self.request.build_absolute_uri("/")
-        all_copies = copies(event, request, explanation.rules, address)
-        return {
-            "today": today,
-            "today_differs": today.allowed != event.allowed,
-            "is_of_then": explanation.rules is not None,
-            "suggestions": [_suggested(request, way_out) for way_out in explanation.ways_out],
-            "is_searched": not event.allowed and event.operation in ("CREATE", "UPDATE"),
-            "copies": [each for each in all_copies if len(each.text) <= LONGEST],
+        metadata = (event.request.get("object") or {}).get("metadata")
+        owner = owners.recorded(metadata) if isinstance(metadata, dict) else owners.NOBODY
+        asked = {
+            "cluster": event.cluster,
+            "namespace": event.namespace,
+            "kind": event.kind,
+            "verdict": "denied",
+            "name": f"{owner.name}-" if owner.name else event.name,
+            "reason": event.violations[0]["reason"] if event.violations else "",
         }
+        search = Search(asked, visible_decisions(self.request.user))
+        if not search.is_valid:
+            return {}
+        sample = search.sample()
+        return {
+            "alike": search.count(sample),
+            "alike_since": sample.rows[-1].created if sample.is_whole and sample.rows else None,
+            "alike_query": with_fields(asked),
+        }
+
+    def _tab(self, tab: str, event: AuditEvent, reasons: dict[str, Any]) -> dict[str, Any]:
+        """What only the open tab shows."""
+        if tab == "object":
+            return {
+                "patched": object_diff.patched(event),
+                "updated": object_diff.updated(event),
+                "patch": [_patch_operation(each) for each in event.patch],
+            }
+        if tab == "reproduce":
+            return {"copies": self._copies(event, reasons["explanation"])}
+        if tab == "raw":
+            return {
+                "sentence": sentence(event),
+                "recorded": [
+                    ("Violations", event.violations),
+                    ("Violations of policies that only warn or audit", event.observed),
+                ],
+                "patch": [_patch_operation(each) for each in event.patch],
+                "judged": _pretty_json(event.request.get("object")),
+                "judged_before": _pretty_json(event.request.get("oldObject")),
+                "evaluated": [(each, reasons["links"].policy(each)) for each in event.policies],
+            }
+        return {}
+
+    def _copies(self, event: AuditEvent, explanation: Explanation) -> list[Any]:
+        if explanation.request is None:
+            return []
+        address = settings.GATEHOUSE_EXTERNAL_URL or self.request.build_absolute_uri("/")
+        all_copies = copies(event, explanation.request, explanation.rules, address)
+        return [each for each in all_copies if len(each.text) <= LONGEST]
+
+
+def editors_of(cluster: str, namespace: str) -> Sequence[str]:
+    """Some people and groups who may edit the policies of a namespace, by name; one query."""
+    place = Q(cluster__in=("", cluster)) & Q(role__in=_EDITING)
+    bindings = RoleBinding.objects.filter(place).select_related("user", "group")
+    covering = (each for each in bindings.order_by("pk") if each.covers(cluster, namespace))
+    names = (
+        (each.user.get_full_name() or each.user.get_username()) if each.user else str(each.group)
+        for each in covering
+    )
+    return list(dict.fromkeys(names))[:EDITORS_SHOWN]
+
+
+def _set_by(origin: Origin, links: PolicyLinks) -> SetBy:
+    link = links.of_revision(origin.revision)
+    return SetBy(revision=origin.revision, link=link, words=changed_words(origin))
+
+
+def _raise(quota_raise: QuotaRaise, links: PolicyLinks) -> dict[str, Any]:
+    policy = {"kind": "ResourceQuota", "name": quota_raise.quota}
+    return {
+        "name": quota_raise.quota,
+        "limits": quota_raise.limits,
+        "link": links.policy(policy),
+    }
 
 
 def _suggested(request: AdmissionRequest, way_out: WayOut) -> dict[str, Any]:
@@ -113,107 +236,3 @@ def _pretty_json(json_value: Any) -> str:
         return ""
     text = json.dumps(json_value, ensure_ascii=False, indent=2, sort_keys=True)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n… cut here; the API gives all"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copy:
-    """One text to copy: ``name`` in addresses, ``title`` for people."""
-
-    name: str
-    title: str
-    hint: str
-    text: str
-
-
-def copies(
-    event: AuditEvent, request: AdmissionRequest, rules: Rules | None, address: str
-) -> list[Copy]:
-    """All texts there are; the case needs the policies of then."""
-    all_copies = [
-        Copy(
-            name="kubectl",
-            title="kubectl",
-            hint="Asks the cluster again, as a dry run: nothing is stored or charged.",
-            text=as_kubectl(request),
-        ),
-        Copy(
-            name="curl",
-            title="curl",
-            hint="Asks this portal, as a dry run, with a credential of the cluster as the key.",
-            text=as_curl(event, request, address),
-        ),
-    ]
-    if rules is not None:
-        case_copy = Copy(
-            name="case",
-            title="Test case",
-            hint="One line for manage.py admit --cases FILE, with the policies of then.",
-            text=as_case(event, request, rules),
-        )
-        all_copies.append(case_copy)
-    return all_copies
-
-
-def as_kubectl(request: AdmissionRequest) -> str:
-    """The command that asks the same of the cluster, as a dry run on the server."""
-    yaml = render_documents([_without_server_fields(request.object or {})])
-    kubectl_verb = _KUBECTL_VERBS.get(request.operation, "create")
-    namespace_option = f" --namespace {shlex.quote(request.namespace)}" if request.namespace else ""
-    return _heredoc(f"kubectl {kubectl_verb} --dry-run=server{namespace_option} -f -", yaml)
-
-
-def as_curl(event: AuditEvent, request: AdmissionRequest, address: str) -> str:
-    """The command that asks the same of this portal."""
-    review_url = f"{address.rstrip('/')}/admission/{quote(event.cluster, safe='')}/{event.phase}"
-    curl_words = [
-        f'curl -sS -H "Authorization: Bearer {KEY}"',
-        "-H 'Content-Type: application/json'",
-        f"--data-binary @- {shlex.quote(review_url)}",
-    ]
-    dry_run_review = {
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {"uid": event.request_uid, **_wire_request(request), "dryRun": True},
-    }
-    return _heredoc(" ".join(curl_words), f"{dumps(dry_run_review)}\n")
-
-
-def as_case(event: AuditEvent, request: AdmissionRequest, rules: Rules) -> str:
-    """One line of JSON: the request, and the policies that decided."""
-    test_case = {
-        "name": event.pk,
-        "phase": event.phase,
-        "request": _wire_request(request),
-        "policies": list(rules.manifests),
-        "limitedResources": list(rules.limited),
-        "kubernetesVersion": str(rules.policies.version),
-    }
-    return dumps(test_case)
-
-
-def _wire_request(request: AdmissionRequest) -> dict[str, Any]:
-    """The request with its objects, as a cluster sends it."""
-    return {**wire_form(request), "object": request.object, "oldObject": request.old_object}
-
-
-def _without_server_fields(decided_object: Mapping[str, Any]) -> dict[str, Any]:
-    """The object without fields that the server sets: it would refuse them."""
-    sent = {name: value for name, value in decided_object.items() if name != "status"}
-    metadata = sent.get("metadata")
-    if isinstance(metadata, dict):
-        sent["metadata"] = {n: v for n, v in metadata.items() if n not in _SERVER_FIELDS}
-    spec = sent.get("spec")
-    # The priority plugin sets both from the class, and refuses other values.
-    if isinstance(spec, dict) and "priority" in spec:
-        sent["spec"] = {n: v for n, v in spec.items() if n not in {"priority", "preemptionPolicy"}}
-    return sent
-
-
-def _heredoc(command: str, text: str) -> str:
-    """Give the command its text; its end mark is no line of the text."""
-    # A text that contains its end mark would end there, and the shell would run the rest.
-    end_mark, mark_number, text_lines = "EOF", 0, set(text.splitlines())
-    while end_mark in text_lines:
-        mark_number += 1
-        end_mark = f"EOF{mark_number}"
-    return f"{command} <<'{end_mark}'\n{text}{end_mark}"

@@ -80,8 +80,13 @@ def _rest(number: int) -> str:
 def _fault(violation: Mapping[str, Any]) -> str:
     """A violation with its policy's name before it."""
     policy = violation.get("policy") or {}
-    words = _numbers(violation) or str(violation.get("message", ""))
+    words = violation_words(violation)
     return f"{policy['name']}: {words}" if policy.get("name") else words
+
+
+def violation_words(violation: Mapping[str, Any]) -> str:
+    """A violation by its numbers, or its message where there is more to say."""
+    return _numbers(violation) or str(violation.get("message", ""))
 
 
 def _numbers(violation: Mapping[str, Any]) -> str:

@@ -167,7 +167,7 @@ def test_the_detail_tells_everything(reader: Client, event: Callable[..., AuditE
         object_uid="object-uid",
         request={"object": {"kind": "Pod"}, "oldObject": {"kind": "Old"}},
     )
-    page = text(reader, f"/decisions/{made.id}")
+    page = "".join(text(reader, f"/decisions/{made.id}?tab={tab}") for tab in ("trace", "raw"))
     for told in (
         "was refused: maximum cpu usage per Container is 1, but limit is 2 (LimitRange limits)",
         "5.000000",

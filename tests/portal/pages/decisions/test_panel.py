@@ -10,7 +10,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from admission.models import AuditEvent, Verdict, decision_id
-from portal.pages.decisions.panel import RoomBar, headline, panel_faults, room_bar
 from tests import people
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ def test_a_denial_in_short(reader: Client) -> None:
     event = put(verdict=Verdict.DENIED, code=403, violations=found, more_violations=2)
     context = reader.get(address(event), headers=HTMX).context
     assert (context["name"], context["account"]) == ("web", "replicaset-controller")
-    assert [fault.bar is not None for fault in context["faults"]] == [True, False, False]
+    assert [fault.amount is not None for fault in context["faults"]] == [True, False, False]
     assert context["more_faults"] == 3
 
 
@@ -116,49 +115,3 @@ def test_a_panel_asks_as_much_for_any_number_of_violations(reader: Client) -> No
             reader.get(address(event), headers=HTMX)
         asked.append(len(queries))
     assert asked[0] == asked[1]
-
-
-@pytest.mark.parametrize(
-    ("fields", "sentence"),
-    [
-        ({"verdict": "denied", "violations": [exceeded("pods", "1", "1", "1")]},
-         "Quota compute in team has no room for this Pod."),
-        ({"verdict": "denied", "violations": [above()]},
-         "LimitRange limits refuses this Pod."),
-        ({"verdict": "allowed", "observed": [above()]},
-         "LimitRange limits would refuse this Pod."),
-        ({"verdict": "denied", "violations": [{"message": "no", "policy": None}]},
-         "The Pod was denied."),
-        ({"verdict": "denied"}, "The Pod was denied."),
-        ({"verdict": "mutated", "patch": [{"op": "add"}]}, "The Pod was changed."),
-        ({"verdict": "allowed"}, "The Pod was allowed as it is."),
-        ({"verdict": "denied", "kind": ""}, "The review was denied."),
-    ],
-)  # fmt: skip
-def test_a_sentence_says_who_decided(fields: dict[str, Any], sentence: str) -> None:
-    assert headline(AuditEvent(**{"kind": "Pod", **fields})) == sentence
-
-
-def test_quotas_are_told_apart_by_their_resources() -> None:
-    found = [exceeded("pods", "8", "1", "8"), exceeded("requests.cpu", "7", "2", "8"), above()]
-    assert [fault.words for fault in panel_faults([*found, above()])] == [
-        "pods: 8 used + 1 requested, the limit is 8",
-        "requests.cpu: 7 used + 2 requested, the limit is 8",
-        "maximum cpu is 1, but limit is 2",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("numbers", "bar"),
-    [
-        ({"used": "7", "requested": "2", "hard": "8"}, RoomBar(78, 22)),
-        ({"used": "0", "requested": "1", "hard": "0"}, RoomBar(0, 100)),
-        ({"used": "500m", "requested": "1", "hard": "1"}, RoomBar(33, 67)),
-        ({"used": "-1", "requested": "2", "hard": "1"}, RoomBar(0, 100)),
-        ({"used": "1", "requested": "1"}, None),
-        ({"used": "one", "requested": "1", "hard": "1"}, None),
-        ({"used": "0", "requested": "0", "hard": "0"}, None),
-    ],
-)
-def test_a_bar_has_the_scale_of_its_numbers(numbers: dict[str, str], bar: RoomBar | None) -> None:
-    assert room_bar({"resource": "cpu", **numbers}) == bar

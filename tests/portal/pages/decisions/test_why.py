@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.management import call_command
 
-from admission.models import AuditEvent
 from tests import factories, people
 from tests.builders import container, pod
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from django.test import Client
     from pytest_django import DjangoAssertNumQueries
 
+    from admission.models import AuditEvent
+    from tests.portal.pages.decisions.conftest import Decided
+
 pytestmark = pytest.mark.django_db
-QUESTIONS = 18
+QUESTIONS = 22
 HOSTILE = [
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -52,37 +53,8 @@ def reader(client: Client, db: None) -> Client:
     return client
 
 
-@pytest.fixture
-def decided(client: Client) -> Callable[..., AuditEvent]:
-    """Post a review of an object as a cluster would; gives what is on record then."""
-
-    def post(obj: dict[str, Any], *, phase: str = "validate", **more: Any) -> AuditEvent:
-        request = {
-            "uid": "u",
-            "kind": {"group": "", "version": "v1", "kind": "Pod"},
-            "resource": {"group": "", "version": "v1", "resource": "pods"},
-            "namespace": "team",
-            "operation": "CREATE",
-            "userInfo": {"username": "ada"},
-            "object": obj,
-            **more,
-        }
-        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
-        response = client.post(
-            f"/admission/prod/{phase}",
-            json.dumps({**review, "request": request}),
-            content_type="application/json",
-            headers={"Authorization": f"Bearer {factories.webhook_secret()}"},
-        )
-        assert response.status_code == 200
-        answer = response.json()["response"]["auditAnnotations"]["decision-id"]
-        return AuditEvent.objects.with_id(answer).get()
-
-    return post
-
-
-def shown(reader: Client, event: AuditEvent) -> Any:
-    response = reader.get(f"/decisions/{event.pk}")
+def shown(reader: Client, event: AuditEvent, tab: str = "trace") -> Any:
+    response = reader.get(f"/decisions/{event.pk}?tab={tab}")
     assert response.status_code == 200
     return response
 
@@ -91,9 +63,7 @@ def at_most(cpu: str) -> None:
     factories.limit_range({"type": "Container", "max": {"cpu": cpu}})
 
 
-def test_a_refusal_comes_with_a_change_that_passes(
-    reader: Client, decided: Callable[..., AuditEvent]
-) -> None:
+def test_a_refusal_comes_with_a_change_that_passes(reader: Client, decided: Decided) -> None:
     at_most("2")
     context = shown(reader, decided(GREEDY)).context
     assert context["is_of_then"]
@@ -102,9 +72,7 @@ def test_a_refusal_comes_with_a_change_that_passes(
     assert not context["today"].allowed
 
 
-def test_what_changed_since_makes_the_difference(
-    reader: Client, decided: Callable[..., AuditEvent]
-) -> None:
+def test_what_changed_since_makes_the_difference(reader: Client, decided: Decided) -> None:
     at_most("2")
     event = decided(GREEDY)
     at_most("8")
@@ -116,11 +84,9 @@ def test_what_changed_since_makes_the_difference(
     assert "spec.limits[0].max.cpu was changed from 2 to 8" in since.words
 
 
-def test_what_the_portal_changed_is_compared_line_by_line(
-    reader: Client, decided: Callable[..., AuditEvent]
-) -> None:
+def test_what_the_portal_changed_is_compared_line_by_line(reader: Client, decided: Decided) -> None:
     factories.limit_range({"type": "Container", "default": {"cpu": "1"}})
-    response = shown(reader, decided(pod(namespace="team"), phase="mutate"))
+    response = shown(reader, decided(pod(namespace="team"), phase="mutate"), "object")
     added = [line.text.strip() for line in response.context["patched"] if line.look == "added"]
     assert 'cpu: "1"' in added
     assert "<ins>" in response.content.decode()
@@ -128,24 +94,28 @@ def test_what_the_portal_changed_is_compared_line_by_line(
 
 def test_the_case_is_answered_as_on_record(
     reader: Client,
-    decided: Callable[..., AuditEvent],
+    decided: Decided,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     at_most("2")
     factories.resource_quota({"pods": "3"})
-    copies = {each.name: each.text for each in shown(reader, decided(GREEDY)).context["copies"]}
+    copies = {
+        each.name: each.text
+        for each in shown(reader, decided(GREEDY), "reproduce").context["copies"]
+    }
     (tmp_path / "cases.jsonl").write_text(copies["case"])
     call_command("admit", "--cases", str(tmp_path / "cases.jsonl"))
     answer = json.loads(capsys.readouterr().out)
     assert [each["reason"] for each in answer["violations"]] == ["MaxConstraint"]
 
 
-def test_the_review_for_curl_is_answered_the_same(
-    reader: Client, decided: Callable[..., AuditEvent]
-) -> None:
+def test_the_review_for_curl_is_answered_the_same(reader: Client, decided: Decided) -> None:
     at_most("2")
-    copies = {each.name: each.text for each in shown(reader, decided(GREEDY)).context["copies"]}
+    copies = {
+        each.name: each.text
+        for each in shown(reader, decided(GREEDY), "reproduce").context["copies"]
+    }
     head, body = copies["curl"].split("\n", 1)
     assert "$KEY" in head
     again = reader.post(
@@ -157,47 +127,44 @@ def test_the_review_for_curl_is_answered_the_same(
     assert (again["allowed"], again["status"]["code"]) == (False, 403)
 
 
-def test_an_update_shows_what_the_caller_changed(
-    reader: Client, decided: Callable[..., AuditEvent]
-) -> None:
+def test_an_update_shows_what_the_caller_changed(reader: Client, decided: Decided) -> None:
     factories.namespace()
     old = pod(namespace="team", labels={"team": "a"}, resourceVersion="1")
     new = pod(namespace="team", labels={"team": "b"}, resourceVersion="1")
-    context = shown(reader, decided(new, oldObject=old, operation="UPDATE")).context
+    event = decided(new, oldObject=old, operation="UPDATE")
+    context = shown(reader, event, "object").context
     changed = [(line.sign, line.text.strip()) for line in context["updated"] if line.sign in "+-"]
     assert changed == [("-", "team: a"), ("+", "team: b")]
-    assert "kubectl replace" in context["copies"][0].text
+    assert "kubectl replace" in shown(reader, event, "reproduce").context["copies"][0].text
 
 
-def test_a_deletion_is_told_and_not_judged_again(
-    reader: Client, decided: Callable[..., AuditEvent]
-) -> None:
+def test_a_deletion_is_told_and_not_judged_again(reader: Client, decided: Decided) -> None:
     factories.namespace()
     context = shown(reader, decided({}, object=None, oldObject=GREEDY, operation="DELETE")).context
-    assert "today" not in context
+    assert context["today"] is None
+    assert not context["is_searched"]
 
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_what_callers_wrote_stays_text(
-    reader: Client, decided: Callable[..., AuditEvent], text: str
-) -> None:
+def test_what_callers_wrote_stays_text(reader: Client, decided: Decided, text: str) -> None:
     at_most("2")
     hostile = {
         **GREEDY,
         "metadata": {"name": text, "labels": {text: text}, "annotations": {"a": text}},
     }
     event = decided(hostile, userInfo={"username": text, "groups": [text]})
-    response = shown(reader, event)
-    page = response.content.decode()
-    assert "<script>alert" not in page
-    assert "<img src=x" not in page
-    assert "<svg onload" not in page
+    for tab in ("trace", "object", "raw", "reproduce"):
+        response = shown(reader, event, tab)
+        page = response.content.decode()
+        assert "<script>alert" not in page
+        assert "<img src=x" not in page
+        assert "<svg onload" not in page
     assert all("\nEOF\nrm" not in copy.text for copy in response.context["copies"])
 
 
 def test_who_sees_the_namespace_alone_sees_its_decisions_alone(
-    client: Client, decided: Callable[..., AuditEvent]
+    client: Client, decided: Decided
 ) -> None:
     at_most("2")
     event = decided(GREEDY)
@@ -211,7 +178,7 @@ def test_who_sees_the_namespace_alone_sees_its_decisions_alone(
 
 def test_a_large_namespace_asks_no_more_questions(
     reader: Client,
-    decided: Callable[..., AuditEvent],
+    decided: Decided,
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     for number in range(8):
@@ -224,7 +191,7 @@ def test_a_large_namespace_asks_no_more_questions(
 
 
 def test_a_quota_that_was_exceeded_names_the_change_of_that_amount(
-    reader: Client, decided: Callable[..., AuditEvent]
+    reader: Client, decided: Decided
 ) -> None:
     factories.resource_quota({"requests.cpu": "9", "pods": "5"})
     factories.resource_quota({"requests.cpu": "2", "pods": "5"})
@@ -235,7 +202,7 @@ def test_a_quota_that_was_exceeded_names_the_change_of_that_amount(
 
 
 def test_a_range_that_did_not_hold_names_the_change_of_that_bound(
-    reader: Client, decided: Callable[..., AuditEvent]
+    reader: Client, decided: Decided
 ) -> None:
     for most, least in (("9", "1m"), ("2", "1m"), ("2", "2m")):
         factories.limit_range({"type": "Container", "max": {"cpu": most}, "min": {"cpu": least}})
@@ -245,7 +212,7 @@ def test_a_range_that_did_not_hold_names_the_change_of_that_bound(
 
 
 def test_a_rule_that_refused_names_the_change_that_brought_it(
-    reader: Client, decided: Callable[..., AuditEvent]
+    reader: Client, decided: Decided
 ) -> None:
     harmless = {"PolicyAction": {"updatedLabels": {"seen": "yes"}}}
     refusing = {"PolicyAction": {"reject": True}}
@@ -254,3 +221,48 @@ def test_a_rule_that_refused_names_the_change_that_brought_it(
     factories.metadata_policy(harmless, refusing)
     context = shown(reader, decided(GREEDY, phase="mutate")).context
     assert [each.revision.number for each in context["deciding"]] == [2]
+
+
+def test_a_full_quota_comes_with_the_limits_that_have_room(
+    reader: Client, decided: Decided
+) -> None:
+    factories.resource_quota({"requests.cpu": "2", "pods": "0"})
+    (raised,) = shown(reader, decided(GREEDY)).context["raises"]
+    limits = {each.resource: (each.old, each.new) for each in raised["limits"]}
+    assert limits == {"pods": ("0", "1"), "requests.cpu": ("2", "3")}
+
+
+def test_a_limit_is_no_way_out_where_another_policy_refuses(
+    reader: Client, decided: Decided
+) -> None:
+    at_most("2")
+    factories.resource_quota({"requests.cpu": "2"})
+    assert shown(reader, decided(GREEDY)).context["raises"] == []
+
+
+def test_who_may_not_edit_learns_who_may(client: Client, decided: Decided) -> None:
+    factories.resource_quota({"pods": "0"})
+    event = decided(GREEDY)
+    for name, place in (("mine", "team"), ("theirs", "other")):
+        people.person(name, "editor", cluster="prod", namespace=place)
+    client.force_login(people.person("reader"))
+    assert shown(client, event).context["editors"] == ["mine"]
+    client.force_login(people.person("boss", "admin"))
+    assert shown(client, event).context["editors"] == []
+
+
+def test_similar_denials_are_counted_as_the_log_finds_them(
+    reader: Client, decided: Decided
+) -> None:
+    at_most("2")
+    for letter in "abc":
+        event = decided({**GREEDY, "metadata": {"generateName": "web-", "name": f"web-{letter}"}})
+    decided({**GREEDY, "metadata": {"name": "other"}})
+    context = shown(reader, event).context
+    assert context["alike"].number == 3
+    assert reader.get(f"/decisions/?{context['alike_query']}").context["number"].number == 3
+
+
+def test_a_tab_that_is_not_known_is_the_trace(reader: Client, decided: Decided) -> None:
+    at_most("2")
+    assert shown(reader, decided(GREEDY), "nonsense").context["tab"] == "trace"
