@@ -27,7 +27,7 @@ PATIENCE: Final = Limits(seconds=10.0, read_seconds=5.0, connect_seconds=5.0)
 
 
 class NotUsableError(Exception):
-    """The new connection does not work and would replace one that does; nothing was stored."""
+    """The new connection does not work, and would replace one that does, or has to; not stored."""
 
     def __init__(self, findings: ProbeResult) -> None:
         super().__init__(findings.message)
@@ -40,6 +40,7 @@ class JoinRequest:
 
     ``authority`` is for a new cluster. ``is_anyway``: replace a connection that works even if the
     new one does not; ``is_other_cluster``: the name leads to another cluster from now on.
+    ``must_work``: store nothing that fails its test, unless ``is_anyway``.
     ``generation``: that of the connection which the caller read, 0 for none; another one is not
     replaced. ``is_dry_run``: test and check everything, and store nothing.
     """
@@ -50,6 +51,7 @@ class JoinRequest:
     authority: str = Authority.NATIVE
     is_anyway: bool = False
     is_other_cluster: bool = False
+    must_work: bool = False
     generation: int | None = None
     is_dry_run: bool = False
 
@@ -74,11 +76,8 @@ def join(request: JoinRequest, *, user: str, reason: str = "") -> Joined:
     sealed_box.current_key_id()
     existing = _existing_connection(request)
     findings = _try_connection(credentials, request, existing)
-    if (
-        existing
-        and existing.state == probe.State.OK
-        and not (findings.is_usable or request.is_anyway)
-    ):
+    replaces_working = existing is not None and existing.state == probe.State.OK
+    if (replaces_working or request.must_work) and not (findings.is_usable or request.is_anyway):
         raise NotUsableError(findings)
     with transaction.atomic():
         # Looked up again: somebody may have created it during the test.

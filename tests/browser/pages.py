@@ -21,6 +21,7 @@ PAGES: Final = {
     "decision, mutated": "/decisions/{mutated}",
     "clusters": "/clusters/",
     "connect": "/clusters/-/connect/",
+    "connect, next steps": f"{CLUSTER}/setup/",
     "cluster": f"{CLUSTER}/",
     "cluster, not connected": "/clusters/demo/",
     "objects": f"{CLUSTER}/objects/",

@@ -98,7 +98,12 @@ ACTIONS = (
     ("class-page", "classes/class.html", "leave=*", _LEAVE_CLASS),
     ("class-page", "classes/class.html", "give_back", "POST /api/v1/classpolicies/{id}/giveback/"),
     # Clusters
-    ("cluster-connect", "clusters/connect.html", "", _CONNECT),
+    ("cluster-connect", "clusters/connect.html", "do=test", _CONNECT),  # as ?dryRun=All does
+    ("cluster-connect", "clusters/connect.html", "do=test", _CONNECT),
+    ("cluster-connect", "clusters/connect.html", "do=test", _CONNECT),
+    ("cluster-connect", "clusters/connect.html", "do=connect", _CONNECT),
+    ("cluster-setup", "clusters/setup.html", "", "- a secret: programs use cluster_manifests"),
+    ("cluster-ownership", "clusters/setup.html", "take=ownership", _TAKE),
     ("cluster-pause", "clusters/cluster.html", "do=pause", _PAUSE),
     ("cluster-pause", "clusters/_paused.html", "do=resume", _RESUME),
     ("cluster-authority", "clusters/authority.html", "", _AUTHORITY),

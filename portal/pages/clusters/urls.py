@@ -28,9 +28,16 @@ if TYPE_CHECKING:
 
 def _connect(request: HttpRequest) -> HttpResponseBase:
     """The page that seals credentials; cryptography is large, and seldom is anything connected."""
-    from portal.pages.clusters.connect import ConnectView  # noqa: PLC0415 - as said
+    from portal.pages.clusters.connect.wizard import ConnectView  # noqa: PLC0415 - as said
 
     return ConnectView.as_view()(request)
+
+
+def _setup(request: HttpRequest, cluster: str) -> HttpResponseBase:
+    """The steps behind the connection, whose manifest has certificates: cryptography again."""
+    from portal.pages.clusters.connect.setup import SetupView  # noqa: PLC0415 - as above
+
+    return SetupView.as_view()(request, cluster=cluster)
 
 
 urlpatterns = [
@@ -38,6 +45,7 @@ urlpatterns = [
     path("drift/settle/", SettleView.as_view(), name="drift-settle"),
     path("clusters/", FleetView.as_view(), name="cluster-list"),
     path("clusters/-/connect/", _connect, name="cluster-connect"),
+    path("clusters/<str:cluster>/setup/", _setup, name="cluster-setup"),
     path("clusters/<str:cluster>/", ClusterDetailView.as_view(), name="cluster-detail"),
     path("clusters/<str:cluster>/authority/", AuthorityView.as_view(), name="cluster-authority"),
     path(

@@ -13,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
 from policies.managed_fields import normal
-from policies.models import Cluster, ResourceQuota
+from policies.models import Cluster, ResourceQuota, WebhookCredential
 from sync.connect import seal_keys
 from sync.models import ClusterConnection, SyncedObject, SyncOwnership, SyncResult, SyncRun
 from tests import factories, people
@@ -433,7 +433,7 @@ def test_a_cluster_is_connected(person: Client, api: FakeAPI, as_file: bool) -> 
     given: dict[str, Any] = {"name": "prod", "text": text}
     if as_file:
         given = {"name": "prod", "file": SimpleUploadedFile("config", text.encode())}
-    assert person.post("/clusters/-/connect/", given)["Location"] == "/clusters/prod/"
+    assert person.post("/clusters/-/connect/", given)["Location"] == "/clusters/prod/setup/"
     connection = ClusterConnection.objects.get()
     assert (connection.cluster.authority, connection.server_version) == ("native", "v1.36.3")
     assert api.credentials.token.encode() not in bytes(connection.sealed)
@@ -472,6 +472,74 @@ def test_what_cannot_be_taken_is_refused_with_its_reason(
     assert kubeconfigs.TOKEN not in page
     assert not ClusterConnection.objects.exists()
     assert not Cluster.objects.exists()
+
+
+def run_test(client: Client, api: FakeAPI, **more: str) -> Any:
+    given = {"name": "prod", "text": kubeconfig_of(api), "do": "test", **more}
+    return client.post("/clusters/-/connect/", given)
+
+
+def looks(answer: Any) -> dict[str, str]:
+    return {each.name: each.look for each in answer.context["checks"]}
+
+
+def test_test_stores_nothing_and_shows_its_checks(person: Client, api: FakeAPI) -> None:
+    allow(person, "add_clusterconnection", "add_cluster")
+    answer = run_test(person, api)
+    assert (answer.status_code, set(looks(answer).values())) == (
+        200,
+        {"passed", "unknown"},
+    )  # it has no kube-system
+    assert api.credentials.token not in answer.content.decode()
+    assert not Cluster.objects.exists()
+
+
+@pytest.mark.parametrize("do", ["test", "connect"])
+def test_failed_check_has_its_command_and_nothing_is_stored(
+    person: Client, api: FakeAPI, do: str
+) -> None:
+    allow(person, "add_clusterconnection", "add_cluster")
+    api.inject("status-401", times=50)
+    answer = run_test(person, api, do=do)
+    assert answer.status_code == 422
+    failed = [each for each in answer.context["checks"] if each.look == "failed"]
+    assert [each.name for each in failed] == ["Credential"]
+    assert "create token gatehouse" in failed[0].command
+    assert not Cluster.objects.exists()
+    assert not ClusterConnection.objects.exists()
+
+
+def test_missing_permission_is_named_with_the_command(person: Client, api: FakeAPI) -> None:
+    allow(person, "add_clusterconnection", "add_cluster")
+    api.denied.add(("patch", "resourcequotas"))
+    answer = run_test(person, api)
+    assert (answer.status_code, looks(answer)["Write"]) == (200, "warned")
+    row = next(each for each in answer.context["checks"] if each.name == "Write")
+    assert row.words == "missing: patch resourcequotas"
+    assert "cluster_manifests prod" in row.command
+    assert "Connect read-only" in answer.content.decode()
+
+
+def test_manifest_is_downloaded_with_a_credential(
+    person: Client, settings: SettingsWrapper
+) -> None:
+    connected()
+    address = "/clusters/prod/setup/"
+    assert person.post(address).status_code == 403
+    person.force_login(people.person("root", "admin"))
+    assert person.post(address).status_code == 422  # http: no API server calls it
+    settings.GATEHOUSE_EXTERNAL_URL = "https://gatehouse.example.com"
+    assert person.post(address, {"authority": "none"}).status_code == 422
+    assert not WebhookCredential.objects.exists()
+    answer = person.post(address)
+    assert answer["Content-Disposition"] == 'attachment; filename="gatehouse-prod.yaml"'
+    assert "kind: ValidatingWebhookConfiguration" in answer.content.decode()
+    assert WebhookCredential.objects.get().cluster.name == "prod"
+
+
+def test_setup_is_for_connected_clusters(person: Client) -> None:
+    factories.cluster("prod")
+    assert person.get("/clusters/prod/setup/").status_code == 404
 
 
 def test_a_new_name_needs_the_permission_to_add_clusters(person: Client) -> None:

@@ -1,0 +1,1 @@
+"""The wizard that connects a cluster: paste, test, manifest, webhooks, ownership."""
