@@ -7,10 +7,12 @@ beginning of an object's name.
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.http import QueryDict
 
+from admission.record.filters import LENGTHS
 from policies import roles
 
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ FIELDS: Final = {
 """Each word before a colon, and its field."""
 _SYNONYMS: Final = {"namespace": "ns", "dry-run": "dry", "dry_run": "dry", "request_uid": "uid"}
 _TRUTHS: Final = {"yes": "true", "no": "false"}
+_DAYS_BACK: Final = {"today": 0, "yesterday": 1}
+_LENGTH: Final = re.compile(r"(?P<number>[1-9][0-9]{0,3})(?P<unit>[mhd])")
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
 _WORD: Final = re.compile(
     r"(?P<bare>[A-Za-z_-]+):(?=\s|$)"
     r'|(?:(?P<key>[A-Za-z_-]+):)?(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>\S+))',
@@ -65,7 +70,22 @@ def parse(text: str) -> tuple[dict[str, str], list[str]]:
             errors.append(f"“{word_key or 'name'}” is there twice: the first counts.")
         else:
             fields[field] = _TRUTHS.get(value, value) if field == "dry_run" else value
-    return fields, errors
+    return _with_moments(fields, datetime.now(UTC)), errors
+
+
+def _with_moments(fields: dict[str, str], now: datetime) -> dict[str, str]:
+    """``yesterday`` and lengths such as ``2d``, which the address does not know, as moments."""
+    told = dict(fields)
+    for name in ("since", "until"):
+        days_back = _DAYS_BACK.get(fields.get(name, ""))
+        if days_back is not None:
+            told[name] = f"{now - timedelta(days=days_back):%Y-%m-%dT00:00}"
+    length = _LENGTH.fullmatch(fields.get("last", ""))
+    if length and fields["last"] not in LENGTHS and "since" not in fields:
+        del told["last"]
+        back = timedelta(**{_UNITS[length["unit"]]: int(length["number"])})
+        told["since"] = f"{now - back:%Y-%m-%dT%H:%M}"
+    return told
 
 
 def render(fields: Mapping[str, str]) -> str:

@@ -122,6 +122,44 @@ def test_words_become_fields_and_back(typed: str, fields: dict[str, str]) -> Non
     assert search_query.parse(search_query.render(fields)) == (fields, [])
 
 
+@pytest.mark.parametrize(
+    ("typed", "field", "back"),
+    [
+        ("since:today", "since", 0),
+        ("since:yesterday", "since", 1),
+        ("until:yesterday", "until", 1),
+    ],
+)
+def test_days_have_names(typed: str, field: str, back: int) -> None:
+    asked_from = datetime.now(UTC)
+    fields, errors = search_query.parse(typed)
+    # The day may change meanwhile.
+    days = {moment.date() - timedelta(days=back) for moment in (asked_from, datetime.now(UTC))}
+    assert errors == []
+    assert fields in [{field: f"{day}T00:00"} for day in days]
+
+
+@pytest.mark.parametrize(
+    ("typed", "length"),
+    [
+        ("last:2d", timedelta(days=2)),
+        ("last:90m", timedelta(minutes=90)),
+        ("last:12h", timedelta(hours=12)),
+    ],
+)
+def test_any_length_until_now_is_a_beginning(typed: str, length: timedelta) -> None:
+    asked_from = datetime.now(UTC) - timedelta(minutes=1)
+    fields, _ = search_query.parse(typed)
+    begin = datetime.fromisoformat(fields["since"]).replace(tzinfo=UTC)
+    assert fields.keys() == {"since"}
+    assert asked_from <= begin + length <= datetime.now(UTC)
+
+
+@pytest.mark.parametrize("typed", ["last:24h", "last:0d", "last:2w", "last:99999d"])
+def test_other_lengths_are_left_to_the_filter(typed: str) -> None:
+    assert search_query.parse(typed)[0] == {"last": typed.removeprefix("last:")}
+
+
 @pytest.mark.parametrize("typed", ["nmspc:team", "ns:a ns:b", "one two"])
 def test_a_word_that_is_not_understood_is_named(reader: Client, typed: str) -> None:
     response = reader.get(HERE, {"q": typed})
