@@ -52,6 +52,18 @@ def test_a_chosen_theme_is_kept(visit: Callable[[str], Visitor], hand: Hand) -> 
     assert visitor.page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_page_of_the_api_follows_the_theme(visit: Callable[[str], Visitor], theme: str) -> None:
+    visitor = visit("viewer")
+    visitor.look(theme=theme, size={"width": 1440, "height": 900})
+    page = visitor.go("/api/docs/")
+    page.get_by_role("heading", name="Gatehouse").wait_for()
+    painted = page.evaluate(
+        "getComputedStyle(document.querySelector('.swagger-ui')).backgroundColor"
+    )
+    assert painted == {"light": "rgb(255, 255, 255)", "dark": "rgb(16, 19, 25)"}[theme]
+
+
 def test_the_palette_leads_to_a_cluster(visit: Callable[[str], Visitor]) -> None:
     page = visit("viewer").go("/decisions/")
     page.keyboard.press("Control+k")
