@@ -19,7 +19,7 @@ WIDE: Final = {"width": 1440, "height": 900}
 PHONE: Final = {"width": 390, "height": 844}
 PATIENCE: Final = 15_000  # milliseconds; a busy machine is slow
 SECONDS: Final = 60.0
-TAGS: Final = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa")
+TAGS: Final = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa", "best-practice")
 _TOKEN: Final = re.compile(r'name="csrfmiddlewaretoken" value="(\w+)"')
 _AXE: Final = """([tags, rules]) => axe.run(document, {
   runOnly: rules.length ? rules : tags, resultTypes: ["violations"],

@@ -1,0 +1,84 @@
+"""Where things stand on a screen of 1440 x 900: first rows, heights, the button that saves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from tests.browser.pages import PAGES, STATUSES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.browser.visitor import Visitor
+
+pytestmark = pytest.mark.ui
+FIRST_ROW_AT_MOST: Final = 320
+HEIGHT_AT_MOST: Final = 2000
+LISTS: Final = {
+    "decisions",
+    "refusals",
+    "clusters",
+    "objects",
+    "runs",
+    "enforcement",
+    "namespaces",
+    "quota board",
+    "changes",
+    "policies",
+    "all policies",
+    "all namespaces",
+    "drift",
+    "people",
+    "service accounts",
+    "namespace classes",
+    "search results",
+}
+EDITORS: Final = {
+    "new limit range",
+    "new quota",
+    "new metadata policy",
+    "limit range",
+    "quota",
+    "metadata policy",
+    "new priority class",
+    "priority class",
+    "limited resources",
+    "new namespace class",
+    "namespace class, edited",
+}
+_FIRST_ROW: Final = """() => {
+  const row = document.querySelector("main :is(table > tbody > tr, .row-list > li, [data-rows] > *)");
+  return row ? row.getBoundingClientRect().top : -1;
+}"""
+
+
+@pytest.mark.parametrize("name", sorted(LISTS))
+def test_a_list_begins_near_the_top(
+    visit: Callable[[str], Visitor], world: dict[str, Any], name: str
+) -> None:
+    page = visit("admin").go(PAGES[name].format(**world))
+    top = page.evaluate(_FIRST_ROW)
+    assert 0 < top <= FIRST_ROW_AT_MOST
+
+
+@pytest.mark.parametrize("name", sorted(set(PAGES) - LISTS))
+def test_a_page_is_not_a_scroll(
+    visit: Callable[[str], Visitor], world: dict[str, Any], name: str
+) -> None:
+    page = visit("admin").go(PAGES[name].format(**world), status=STATUSES.get(name, 200))
+    assert page.evaluate("document.documentElement.scrollHeight") <= HEIGHT_AT_MOST
+
+
+@pytest.mark.parametrize("name", sorted(EDITORS))
+def test_save_is_always_in_sight(
+    visit: Callable[[str], Visitor], world: dict[str, Any], name: str
+) -> None:
+    page = visit("admin").go(PAGES[name].format(**world))
+    save = page.get_by_role("button", name="Save").first
+    for place in ("0", "document.documentElement.scrollHeight"):
+        page.evaluate(f"scrollTo(0, {place})")
+        box = save.bounding_box()
+        assert box is not None
+        assert 0 <= box["y"] <= page.viewport_size["height"] - box["height"]
