@@ -1,32 +1,15 @@
 // The policy editor: the YAML in CodeMirror; the server keeps it equal to the form.
 
-import { EditorView, basicSetup } from "codemirror";
-import { yaml } from "@codemirror/lang-yaml";
-import { lintGutter, setDiagnostics } from "@codemirror/lint";
-import { MergeView } from "@codemirror/merge";
-import { colours, replaced } from "./workbench/colours.js";
+import { setDiagnostics } from "@codemirror/lint";
+import { EditorView } from "@codemirror/view";
 import { offerDialogs } from "./workbench/dialogs.js";
 import { offerTabs } from "./workbench/tabs.js";
+import { yamlEditor } from "./workbench/yaml.js";
 
 const WAIT = 300; // milliseconds after the last key
-const LABEL = EditorView.contentAttributes.of({ "aria-label": "YAML", spellcheck: "false", tabindex: "0" });
 
-const form = document.querySelector("[data-editor], [data-merge], [data-plain-editor]");
-if (form) (form.matches("[data-merge]") ? merge : edit)(form);
-
-function extensions(nonce, onTyped) {
-  return [
-    basicSetup,
-    yaml(),
-    colours,
-    replaced,
-    lintGutter(),
-    LABEL,
-    EditorView.lineWrapping,
-    EditorView.cspNonce.of(nonce),
-    EditorView.updateListener.of((update) => update.docChanged && onTyped(update)),
-  ];
-}
+const form = document.querySelector("[data-editor], [data-plain-editor]");
+if (form) edit(form);
 
 // Replaces the text field, which still holds the text that the form sends.
 function edit(form) {
@@ -40,7 +23,7 @@ function edit(form) {
   const view = new EditorView({
     doc: field.value,
     extensions: [
-      ...extensions(form.dataset.nonce, (update) => {
+      ...yamlEditor(form.dataset.nonce, (update) => {
         field.value = update.state.doc.toString();
         if (!isOfServer.now) later();
       }),
@@ -180,25 +163,4 @@ function clear(cell) {
   cell.removeAttribute("aria-invalid");
   if (cell.dataset.hint) cell.setAttribute("aria-describedby", cell.dataset.hint);
   else cell.removeAttribute("aria-describedby");
-}
-
-// Theirs on the left, the merged version on the right.
-function merge(form) {
-  const field = form.querySelector("#yaml");
-  const theirs = form.querySelector('[name="shown"]').value;
-  const views = new MergeView({
-    a: {
-      doc: theirs,
-      extensions: [...extensions(form.dataset.nonce, () => {}), EditorView.editable.of(false)],
-    },
-    b: {
-      doc: field.value,
-      extensions: extensions(form.dataset.nonce, (update) => {
-        field.value = update.state.doc.toString();
-      }),
-    },
-    gutter: true,
-  });
-  field.hidden = true;
-  field.after(views.dom);
 }

@@ -2,7 +2,7 @@
 
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { tags } from "@lezer/highlight";
-import { EditorView } from "codemirror";
+import { EditorView } from "@codemirror/view";
 
 const style = HighlightStyle.define([
   { tag: tags.propertyName, class: "yaml-key" },
