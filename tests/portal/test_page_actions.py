@@ -61,7 +61,7 @@ def controls_in(text: str) -> Iterator[str]:
     yield from _ROW_FORM.findall(sent)
     for match in _BUTTON.finditer(sent):
         given = dict(_ATTRIBUTE.findall(match[1]))
-        if given.get("type") == "button":
+        if given.get("type") in ("button", "reset"):
             continue
         name, value = given.get("name", ""), re.sub(r"\{\{.*?\}\}", "*", given.get("value", ""))
         yield f"{name}={value}" if value else name
@@ -119,6 +119,7 @@ def test_forms_and_buttons_alone_send_something_to_be_done() -> None:
     [
         ('<form method="get"><button name="a" value="b">x</button></form>', []),
         ('<button type="button" name="a">x</button>', []),
+        ('<button type="reset" name="a">x</button>', []),
         ('<form method="post"><button class="x">x</button></form>', [""]),
         ('<button name="do" value="save">x</button>', ["do=save"]),
         ('<button name="do" value="drop:{{ row }}:{{ n }}">x</button>', ["do=drop:*:*"]),
