@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -115,10 +116,11 @@ def test_pages_say_who_enforced(ask: Callable[..., Any], reader: Client) -> None
     assert "left to the API server" in sentence(event)
     [listed] = AuditEvent.objects.listed().filter(pk=event.pk)
     assert summary(listed).startswith("ResourceQuota pods: exceeded quota")
-    page = reader.get(f"/decisions/{event.pk}").content.decode()
-    assert "the API server (native)" in page
-    assert "Violations left to the API server" in page
-    assert 'class="mark native"' in reader.get("/decisions/").content.decode()
+    address = f"/decisions/{event.pk}"
+    assert "the API server (native)" in reader.get(f"{address}?tab=raw").content.decode()
+    native = re.compile(r'<span class="chip"[^>]*>native</span>')
+    for page in (address, "/decisions/"):
+        assert native.search(reader.get(page).content.decode()), page
 
 
 @pytest.mark.usefixtures("native")

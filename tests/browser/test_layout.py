@@ -49,7 +49,8 @@ EDITORS: Final = {
     "namespace class, edited",
 }
 _FIRST_ROW: Final = """() => {
-  const row = document.querySelector("main :is(table > tbody > tr, .row-list > li, [data-rows] > *)");
+  const rows = "main :is(table > tbody > tr, .row-list > li, [data-rows] > *)";
+  const row = document.querySelector(rows);
   return row ? row.getBoundingClientRect().top : -1;
 }"""
 

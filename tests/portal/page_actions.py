@@ -120,7 +120,12 @@ ACTIONS = (
     ("cluster-pause", "clusters/settings.html", "do=pause", _PAUSE),
     ("cluster-pause", "clusters/_banner.html", "do=resume", _RESUME),
     ("cluster-authority", "clusters/authority.html", "", _AUTHORITY),
-    ("cluster-failure-policy", "clusters/_failure_policy.html", "", "PATCH /api/v1/clusters/{name}/"),
+    (
+        "cluster-failure-policy",
+        "clusters/_failure_policy.html",
+        "",
+        "PATCH /api/v1/clusters/{name}/",
+    ),
     ("cluster-runs", "clusters/_run_buttons.html", "mode=preview", _RUN),
     ("cluster-runs", "clusters/_run_buttons.html", "mode=import", _RUN),
     ("cluster-runs", "clusters/_run_buttons.html", "mode=sync", _RUN),
