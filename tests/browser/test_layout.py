@@ -22,12 +22,10 @@ LISTS: Final = {
     "clusters",
     "objects",
     "runs",
-    "enforcement",
     "namespaces",
     "quota board",
     "changes",
     "policies",
-    "all policies",
     "all namespaces",
     "drift",
     "people",
@@ -45,8 +43,6 @@ EDITORS: Final = {
     "new priority class",
     "priority class",
     "limited resources",
-    "new namespace class",
-    "namespace class, edited",
 }
 _FIRST_ROW: Final = """() => {
   const rows = "main :is(table > tbody > tr, .row-list > li, [data-rows] > *)";
