@@ -367,7 +367,7 @@ def test_more_than_are_read_at_once_are_counted_all_the_same(
     page = shown(reader)
     assert str(page.context["number"]) == "30"
     assert b"<b>30 decisions</b>" in page.content
-    assert b"of the newest 4<" in page.content
+    assert b"of the newest " in page.content
     older = shown(reader, f"?{page.context['older_query']}")
     assert str(older.context["number"]) == "30"
     monkeypatch.setattr(audit_event, "COUNT_LIMIT", 20)

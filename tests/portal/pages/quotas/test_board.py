@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.test import Client
 
-from admission.models import AuditEvent, decision_id
+from admission.models import AuditEvent, decision_id, partitions
 from policies import snapshot
 from policies.models import Charge, QuotaUsage, QuotaUsagePoint, ResourceQuota
 from portal.pages.quotas.board import PAGE_SIZE
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries
 
 pytestmark = pytest.mark.django_db
-QUESTIONS = 12
+QUESTIONS = 13
 
 
 def scoped(operator: str, *values: str) -> dict[str, Any]:
@@ -57,7 +57,9 @@ def refused(number: int, resource: str, requested: str, **fields: Any) -> AuditE
 
 
 def answer(number: int, **fields: Any) -> AuditEvent:
-    moment = int((datetime.now(UTC) - timedelta(minutes=number)).timestamp() * 1000)
+    at = datetime.now(UTC) - timedelta(minutes=number)
+    partitions.ensure(at)
+    moment = int(at.timestamp() * 1000)
     made = {"cluster": "prod", "namespace": "team", "kind": "Pod", "phase": "validate"}
     made |= {"verdict": "allowed", "code": 200, "duration_us": 1, "name": "web", **fields}
     event = AuditEvent(id=decision_id.encode(moment, number), **made)
