@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 ADDRESS = "/quotas/prod/team/rq/"
 PANEL = {"HX-Request": "true", "HX-Target": "quota-panel"}
-QUESTIONS = 23
+QUESTIONS = 26
 
 
 def pod(**requests: str) -> dict[str, Any]:
