@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from admission.models import AuditEvent, Tally, decision_id
 from policies.models import QuotaUsagePoint
@@ -19,10 +21,8 @@ from tests.portal.pages.quotas.test_board import quota, refused
 
 if TYPE_CHECKING:
     from django.test import Client
-    from pytest_django import DjangoAssertNumQueries
 
 pytestmark = pytest.mark.django_db
-QUESTIONS = 30
 
 
 def answers(number: int, back: timedelta = timedelta(0), **fields: Any) -> None:
@@ -187,13 +187,25 @@ def test_a_reader_of_one_namespace_sees_its_figures_alone(client: Client) -> Non
     assert context["clusters"] == []
 
 
-def test_questions_do_not_grow_with_clusters_and_answers(
-    reader: Client, django_assert_max_num_queries: DjangoAssertNumQueries
-) -> None:
-    for number in range(12):
+def test_questions_do_not_grow_with_clusters_and_answers(reader: Client) -> None:
+    def cluster_with_answers(number: int) -> None:
         factories.cluster(f"c{number}")
         quota({"pods": "1"}, {"pods": "1"}, in_cluster=f"c{number}")
         answers(2, timedelta(minutes=number), cluster=f"c{number}", verdict="denied", name="a")
-    shown(reader)  # what days there are is known for a minute after that
-    with django_assert_max_num_queries(QUESTIONS):
-        shown(reader)
+
+    def questions() -> int:
+        # The fewest of three: policies and days are read anew when they change and now and then.
+        counts = []
+        for _ in range(3):
+            with CaptureQueriesContext(connection) as asked:
+                shown(reader)
+            counts.append(len(asked))
+        return min(counts)
+
+    cluster_with_answers(0)
+    cluster_with_answers(1)
+    with_two = questions()
+    for number in range(2, 12):
+        cluster_with_answers(number)
+    # On PostgreSQL a search asks once for each few days that have a partition: no fixed number.
+    assert questions() <= with_two
