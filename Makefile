@@ -45,15 +45,15 @@ test-servers: setup-dev ## start the product's own processes, with PostgreSQL an
 
 test-cluster: setup-dev ## ask a real API server, from KUBEBUILDER_ASSETS or built once with Go into the cache; WHOLE=1 asks three versions
 	@$(PY) -m tests.cluster.build $(VERSIONS) || [ $$? -eq 3 ]
-	@$(PY) -m pytest -n 2 --dist loadgroup -rs $(SAMPLE) -m "cluster$(BRIEF)" tests
+	@$(PY) -m pytest -n 2 --dist loadgroup -rsfE $(SAMPLE) -m "cluster$(BRIEF)" tests
 
 test-e2e: setup-dev ## run Kubernetes' own tests of ranges and quotas, ROUNDS=3 times; QUICK=1 ten of them, where they are built
 	@$(if $(QUICK),:,$(PY) -m tests.cluster.build && nice -n 10 $(PY) -m tests.upstream.build || [ $$? -eq 3 ])
-	@QUICK=$(QUICK) RESYNC=$(RESYNC) ROUNDS=$(or $(ROUNDS),$(if $(WHOLE),3,1)) $(PY) -m pytest -n 0 -p no:randomly -rs -m upstream $(if $(ONLY),-k $(ONLY)) tests/upstream
+	@QUICK=$(QUICK) RESYNC=$(RESYNC) ROUNDS=$(or $(ROUNDS),$(if $(WHOLE),3,1)) $(PY) -m pytest -n 0 -p no:randomly -rsfE -m upstream $(if $(ONLY),-k $(ONLY)) tests/upstream
 
 test-ui: setup-dev ## visit pages with Chromium: all journeys, and each page in a sample of its looks; WHOLE=1 in all
 	@$(PY) -m portal.dev.bundle
-	@PAGE_LOOKS=$(if $(WHOLE),4,1) $(PY) -m pytest -n 2 --dist loadfile -rs $(SAMPLE) -m "ui$(BRIEF)" tests/browser
+	@PAGE_LOOKS=$(if $(WHOLE),4,1) $(PY) -m pytest -n 2 --dist loadfile -rsfE $(SAMPLE) -m "ui$(BRIEF)" tests/browser
 
 fuzz: setup-dev ## answer FUZZ_REVIEWS=1000000 mutated reviews (about half an hour)
 	@FUZZ_REVIEWS=$${FUZZ_REVIEWS:-1000000} $(PY) -m pytest -n 2 tests/admission/api/test_fuzz.py
