@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Never, Self
 from django.db import connections, models
 from django.db.models.functions import Left
 
-from admission.models import decision_id, partitions, row_bounds
+from admission.models import conditions, decision_id, partitions, row_bounds
 from admission.models.columns import AnswerKind, KeptJSONField, Verdict, outcome_of
 from engine.chain import AUTHORITY_STEP
 from engine.policy import Authority
@@ -36,8 +36,6 @@ _LISTED_COLUMNS: Final = (
 )  # fmt: skip
 # The recorded trace of a decision begins like this where the API server enforces.
 _NATIVE: Final = f'[{{"name":"{AUTHORITY_STEP.name}"'
-# Ends the range of a prefix, which an index serves; on SQLite none serves LIKE.
-_LAST_CHARACTER: Final = "\U0010ffff"
 
 
 class AppendOnlyError(RuntimeError):
@@ -88,7 +86,7 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     def with_outcomes(self, outcomes: Iterable[str]) -> Self:
         """Only decisions of one of these kinds."""
-        return self.filter(reduce(or_, map(_has_outcome, outcomes)))
+        return self.filter(reduce(or_, map(conditions.has_outcome, outcomes)))
 
     def for_cluster(self, cluster: str) -> Self:
         """Only reviews of this cluster."""
@@ -100,13 +98,11 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     def for_reason(self, reason: str) -> Self:
         """Only events with this violation or Status reason."""
-        # Reasons stand between spaces, so that none is found inside another.
-        return self.filter(reasons__contains=f" {reason} ")
+        return self.filter(conditions.has_reason(reason))
 
     def for_policy(self, policy: str) -> Self:
         """Only decisions that evaluated this policy: its name, or ``Kind/namespace/name``."""
-        needle = f" {policy} " if "/" in policy else f"/{policy} "
-        return self.filter(policy_names__contains=needle)
+        return self.filter(conditions.evaluated(policy))
 
     def charged(self) -> Self:
         """Only calls that count: no dry runs."""
@@ -114,11 +110,11 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     def name_begins(self, beginning: str) -> Self:
         """Only objects whose name begins like this; as a range, which both databases index."""
-        return self.filter(name__gte=beginning, name__lt=beginning + _LAST_CHARACTER)
+        return self.filter(conditions.begins("name", beginning))
 
     def user_begins(self, beginning: str) -> Self:
         """Only requests of users whose name begins like this; no index serves it alone."""
-        return self.filter(user__gte=beginning, user__lt=beginning + _LAST_CHARACTER)
+        return self.filter(conditions.begins("user", beginning))
 
     def listed(self) -> Self:
         """With only the columns that a line of a list shows; the others may be large."""
@@ -252,14 +248,6 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
 
     delete.alters_data = True  # type: ignore[attr-defined]  # a mark that templates read
     update.alters_data = True  # type: ignore[attr-defined]  # a mark that templates read
-
-
-def _has_outcome(outcome: str) -> models.Q:
-    if outcome == AnswerKind.DENIED:
-        return models.Q(verdict=Verdict.DENIED)
-    if outcome == AnswerKind.WOULD_DENY:
-        return ~models.Q(verdict=Verdict.DENIED) & ~models.Q(reasons="")
-    return models.Q(verdict=outcome, reasons="")
 
 
 def _record_page(events: list[AuditEvent], *, newer: bool, older: bool) -> RecordPage:

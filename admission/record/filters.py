@@ -8,10 +8,20 @@ from typing import TYPE_CHECKING, Final
 
 import django_filters
 from django import forms
+from django.core.exceptions import ValidationError
 from django.db.models import Q, TextField
 from django.db.models.functions import Cast
+from django.db.models.lookups import Contains
 
-from admission.models import AnswerKind, AuditEvent, AuditEventQuerySet, AuditHold, SavedView
+from admission.models import (
+    AnswerKind,
+    AuditEvent,
+    AuditEventQuerySet,
+    AuditHold,
+    SavedView,
+    conditions,
+)
+from admission.record.search.words import LONGEST, Word, fault_of, words_of
 from policies.lists.selection import (
     CharInFilter,
     ChoiceInFilter,
@@ -22,6 +32,7 @@ from policies.lists.selection import (
 from policies.rest import MOMENTS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 _MOMENT_INPUT = forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
@@ -41,6 +52,62 @@ LENGTHS: Final = {
     "30d": timedelta(days=30),
 }
 PHASE_CHOICES = [("mutate", "Mutate"), ("validate", "Validate")]
+OPERATION_CHOICES = [
+    (operation, operation.capitalize()) for operation in ("CREATE", "UPDATE", "DELETE", "CONNECT")
+]
+MOST_EXCLUDED: Final = 50
+"""Words of one query that exclude: each costs something for each row."""
+
+
+def _has_priority(priority_class: str) -> Q:
+    """Pods of this priority class; the record is searched as text."""
+    with_class = Q(pk__in=[])
+    # Rows saved through the model escape letters beyond ASCII, rows of the writer do not.
+    for is_ascii in {True, priority_class.isascii()}:
+        class_text = json.dumps(priority_class, ensure_ascii=is_ascii)
+        needle = f'"priorityClassName":{class_text}'
+        with_class |= Q(Contains(Cast("request", TextField()), needle))
+    return with_class
+
+
+_EXCLUDED: Final[dict[str, Callable[[str], Q]]] = {
+    "cluster": lambda value: Q(cluster=value),
+    "namespace": lambda value: Q(namespace=value),
+    "kind": lambda value: Q(kind=value),
+    "name": lambda value: conditions.begins("name", value),
+    "user": lambda value: conditions.begins("user", value),
+    "verdict": conditions.has_outcome,
+    "reason": conditions.has_reason,
+    "policy": conditions.evaluated,
+    "operation": lambda value: Q(operation=value),
+    "priority": _has_priority,
+    "dry_run": lambda value: Q(dry_run=value == "true"),
+    "phase": lambda value: Q(phase=value),
+    "request_uid": lambda value: Q(request_uid=value),
+}
+"""The condition of each field; the same as of the filter of its name."""
+_KNOWN_VALUES: Final = {
+    "verdict": AnswerKind.values,
+    "operation": [operation for operation, _ in OPERATION_CHOICES],
+    "dry_run": [truth for truth, _ in DRY_RUN_CHOICES],
+    "phase": [phase for phase, _ in PHASE_CHOICES],
+}
+
+
+def check_exclusions(text: str) -> None:
+    """Raise ``ValidationError`` for words of a query that nothing can be excluded by."""
+    excluded = list(words_of(text))
+    if len(excluded) > MOST_EXCLUDED:
+        message = f"There are {len(excluded)} words; at most {MOST_EXCLUDED} can exclude."
+        raise ValidationError(message, code="too_many_words")
+    for word in excluded:
+        if fault := fault_of(word, is_excluded=True):
+            raise ValidationError(fault, code="unknown_field")
+        known = _KNOWN_VALUES.get(word.field)
+        if known and word.value not in known:
+            values = ", ".join(Word(word.key, value).typed_value for value in known)
+            message = f"“-{word}” is not known; there are {values}."
+            raise ValidationError(message, code="unknown_value")
 
 
 class AuditEventFilter(django_filters.FilterSet):
@@ -57,6 +124,9 @@ class AuditEventFilter(django_filters.FilterSet):
     phase = django_filters.ChoiceFilter(label="Phase", choices=PHASE_CHOICES, empty_label="Any")
     reason = django_filters.CharFilter(label="Reason", method="with_reason")
     policy = django_filters.CharFilter(label="Policy", method="with_policy")
+    operation = django_filters.ChoiceFilter(
+        label="Operation", choices=OPERATION_CHOICES, empty_label="Any"
+    )
     dry_run = django_filters.TypedChoiceFilter(
         label="Dry run",
         choices=[("", "Any"), *DRY_RUN_CHOICES],
@@ -82,6 +152,9 @@ class AuditEventFilter(django_filters.FilterSet):
         lookup_expr="lt",
         widget=_MOMENT_INPUT,
         validators=MOMENTS,
+    )
+    exclude = django_filters.CharFilter(
+        label="Exclude", method="without", max_length=LONGEST, validators=[check_exclusions]
     )
 
     class Meta:
@@ -120,16 +193,15 @@ class AuditEventFilter(django_filters.FilterSet):
         self, queryset: AuditEventQuerySet, _name: str, priority_class: Any
     ) -> AuditEventQuerySet:
         """Events about pods of this priority class; the record is searched as text."""
-        with_class = Q(pk__in=[])
-        # Rows saved through the model escape letters beyond ASCII, rows of the writer do not.
-        for is_ascii in {True, priority_class.isascii()}:
-            class_text = json.dumps(priority_class, ensure_ascii=is_ascii)
-            with_class |= Q(request_text__contains=f'"priorityClassName":{class_text}')
-        return queryset.annotate(request_text=Cast("request", TextField())).filter(with_class)
+        return queryset.filter(_has_priority(priority_class))
 
     def within(self, queryset: AuditEventQuerySet, _name: str, value: Any) -> AuditEventQuerySet:
         """Events of this long until now."""
         return queryset.filter(created__gte=datetime.now(UTC) - LENGTHS[value])
+
+    def without(self, queryset: AuditEventQuerySet, _name: str, value: Any) -> AuditEventQuerySet:
+        """Events that fit none of these words of a query."""
+        return queryset.filter(*(~_EXCLUDED[word.field](word.value) for word in words_of(value)))
 
 
 class DecisionFilter(AuditEventFilter):

@@ -194,9 +194,9 @@ DECISIONS_LIST: Final[ApiOperation[Page[DecisionSummaryJson]]] = ApiOperation(
     "GET",
     "/api/v1/decisions/",
     query=(
-        "cluster cluster__in cursor dry_run fields kind kind__in last limit name namespace "
-        "namespace__in phase policy priority reason request_uid since until user verdict "
-        "verdict__in"
+        "cluster cluster__in cursor dry_run exclude fields kind kind__in last limit name "
+        "namespace namespace__in operation phase policy priority reason request_uid since "
+        "until user verdict verdict__in"
     ),
 )
 DECISIONS_RETRIEVE: Final[ApiOperation[DecisionJson]] = ApiOperation(

@@ -1,7 +1,6 @@
 """Search language: words ``ns:team`` parsed to fields, errors, rendered; namespaces they name.
 
-``ns:team verdict:denied user:ada`` becomes filter fields, and back. A word without a colon is the
-beginning of an object's name.
+``ns:team verdict:denied -user:ada`` becomes filter fields, and back.
 """
 
 from __future__ import annotations
@@ -13,63 +12,35 @@ from typing import TYPE_CHECKING, Any, Final
 from django.http import QueryDict
 
 from admission.record.filters import LENGTHS
+from admission.record.search.words import EXCLUDE, FIELDS, Word, fault_of, words_of
 from policies import roles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FIELDS: Final = {
-    "cluster": "cluster",
-    "ns": "namespace",
-    "kind": "kind",
-    "name": "name",
-    "user": "user",
-    "verdict": "verdict",
-    "reason": "reason",
-    "policy": "policy",
-    "priority": "priority",
-    "dry": "dry_run",
-    "phase": "phase",
-    "last": "last",
-    "since": "since",
-    "until": "until",
-    "uid": "request_uid",
-}
-"""Each word before a colon, and its field."""
-_SYNONYMS: Final = {"namespace": "ns", "dry-run": "dry", "dry_run": "dry", "request_uid": "uid"}
-_TRUTHS: Final = {"yes": "true", "no": "false"}
 _DAYS_BACK: Final = {"today": 0, "yesterday": 1}
 _LENGTH: Final = re.compile(r"(?P<number>[1-9][0-9]{0,3})(?P<unit>[mhd])")
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
-_WORD: Final = re.compile(
-    r"(?P<bare>[A-Za-z_-]+):(?=\s|$)"
-    r'|(?:(?P<key>[A-Za-z_-]+):)?(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>\S+))',
-    re.DOTALL,
-)
-_UNQUOTED: Final = re.compile(r'[^\s":\\][^\s"\\]*')
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 _PARTS_WITH_NAMESPACE: Final = 3
-LONGEST: Final = 2000
-"""Characters of a query that are read."""
 
 
 def parse(text: str) -> tuple[dict[str, str], list[str]]:
     """Parse a query: values by field, and a sentence for each error."""
     fields: dict[str, str] = {}
+    excluded: dict[str, None] = {}
     errors: list[str] = []
-    for word in _WORD.finditer(text[:LONGEST]):
-        if word["bare"]:
-            continue  # a key whose value is not there yet
-        quoted_text, word_key = word["quoted"], (word["key"] or "").lower()
-        value = word["plain"] if quoted_text is None else re.sub(r"\\(.)", r"\1", quoted_text)
-        word_key = _SYNONYMS.get(word_key, word_key)
-        field = FIELDS.get(word_key or "name", "")
-        if not field:
-            errors.append(f"“{word_key}:” is not known; there are {', '.join(FIELDS)}.")
-        elif field in fields:
-            errors.append(f"“{word_key or 'name'}” is there twice: the first counts.")
+    for word in words_of(text):
+        if fault := fault_of(word, is_excluded=word.is_excluded):
+            errors.append(fault)
+        elif word.is_excluded:
+            excluded[str(word)] = None
+        elif word.field in fields:
+            errors.append(f"“{word.key}:” is there twice: the first counts.")
         else:
-            fields[field] = _TRUTHS.get(value, value) if field == "dry_run" else value
+            fields[word.field] = word.value
+    if excluded:
+        fields[EXCLUDE] = " ".join(excluded)
     return _with_moments(fields, datetime.now(UTC)), errors
 
 
@@ -90,16 +61,8 @@ def _with_moments(fields: dict[str, str], now: datetime) -> dict[str, str]:
 
 def render(fields: Mapping[str, str]) -> str:
     """Write fields as a query, in the order of ``FIELDS``; empty ones are left out."""
-    words = []
-    for word_key, field in FIELDS.items():
-        value = fields.get(field, "")
-        if word_key == "dry":
-            value = {"true": "yes", "false": "no"}.get(value, value)
-        if value and not _UNQUOTED.fullmatch(value):
-            value = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-        if value:
-            words.append(f"{word_key}:{value}")
-    return " ".join(words)
+    found = [str(Word(key, fields[field])) for key, field in FIELDS.items() if fields.get(field)]
+    return " ".join([*found, *(f"-{word}" for word in words_of(fields.get(EXCLUDE, "")))])
 
 
 def sees_places(user: Any, query: str) -> bool:
@@ -112,6 +75,9 @@ def sees_places(user: Any, query: str) -> bool:
     fields = QueryDict(query.encode("utf-8", "ignore")).dict()
     cluster = fields.get("cluster", "")
     namespaces = namespaces_named(fields)
+    excluded = [word.value for word in words_of(fields.get(EXCLUDE, "")) if word.key == "cluster"]
+    if not all(roles.sees(user, name) for name in excluded):
+        return False
     if cluster and not namespaces:
         return roles.sees(user, cluster)
     if cluster:
@@ -122,11 +88,15 @@ def sees_places(user: Any, query: str) -> bool:
 
 def namespaces_named(fields: Mapping[str, str]) -> set[str]:
     """Namespaces in a query: its own, a policy's ``Kind/namespace/name``, a service account's."""
-    namespaces = {fields.get("namespace", "")}
-    policy = fields.get("policy", "").split("/")
-    if len(policy) == _PARTS_WITH_NAMESPACE:
-        namespaces.add(policy[1])
-    user = fields.get("user", "")
-    if user.startswith(_SERVICE_ACCOUNT):
-        namespaces.add(user.removeprefix(_SERVICE_ACCOUNT).partition(":")[0])
-    return namespaces - {""}
+    named = [*fields.items()]
+    named += ((word.field, word.value) for word in words_of(fields.get(EXCLUDE, "")))
+    return {_namespace_in(field, value) for field, value in named} - {""}
+
+
+def _namespace_in(field: str, value: str) -> str:
+    if field == "policy":
+        parts = value.split("/")
+        return parts[1] if len(parts) == _PARTS_WITH_NAMESPACE else ""
+    if field == "user" and value.startswith(_SERVICE_ACCOUNT):
+        return value.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
+    return value if field == "namespace" else ""

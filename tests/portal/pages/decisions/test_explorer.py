@@ -41,7 +41,8 @@ FITTING = [
     "", "cluster=prod", "namespace=team", "kind=Pod", "name=web", "user=ada", "verdict=denied",
     "phase=validate", "reason=MaxConstraint", "policy=lr", "dry_run=true", "priority=high",
     "request_uid=one", "last=30d&cluster=prod&kind=Pod", "since=2020-01-01&phase=validate",
-    "until=2100-01-01&user=ada", "cluster=prod&verdict=denied&user=a&reason=MaxConstraint",
+    "until=2100-01-01&user=ada", "operation=CREATE", "exclude=user:bob ns:other",
+    "cluster=prod&verdict=denied&user=a&reason=MaxConstraint",
 ]  # fmt: skip
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\n=1"]
 SECONDS = iter(range(1, 10**6))
@@ -114,6 +115,11 @@ def counts(reader: Client, name: str, query: str = "") -> dict[str, int]:
         (r'name:"a \"b\" \\ c"', {"name": r'a "b" \ c'}),
         ("dry:yes last:24h ns:", {"dry_run": "true", "last": "24h"}),
         ("namespace:a", {"namespace": "a"}),
+        ("op:create", {"operation": "CREATE"}),
+        ("ns:a -user:b -user:c", {"namespace": "a", "exclude": "user:b user:c"}),
+        ("-namespace:a -dry:yes -op:DELETE", {"exclude": "ns:a dry:yes op:delete"}),
+        ('-user:"Ada L" -web', {"exclude": 'user:"Ada L" name:web'}),
+        ('-ns:a -ns:a - -ns: -ns:""', {"exclude": "ns:a"}),
         ("", {}),
     ],
 )  # fmt: skip
@@ -160,6 +166,42 @@ def test_other_lengths_are_left_to_the_filter(typed: str) -> None:
     assert search_query.parse(typed)[0] == {"last": typed.removeprefix("last:")}
 
 
+@pytest.mark.parametrize(
+    ("typed", "named"),
+    [
+        ("-nmspc:team", ("“-nmspc:”", "cluster, ns, kind")),
+        ("-since:today", ("“-since:”", "“until:”")),
+        ("-last:2d", ("“-last:”", "“until:”")),
+    ],
+)
+def test_what_cannot_be_excluded_is_named_with_a_way_out(
+    reader: Client, typed: str, named: tuple[str, str]
+) -> None:
+    (error,) = reader.get(HERE, {"q": typed}).context["bar_errors"]
+    assert all(part in error for part in named)
+
+
+@pytest.mark.parametrize(
+    ("excluded", "code"),
+    [
+        ("nmspc:team", "unknown_field"),
+        ("since:today", "unknown_field"),
+        ("verdict:maybe", "unknown_value"),
+        ("dry:perhaps", "unknown_value"),
+        (" ".join(f"ns:a{number}" for number in range(51)), "too_many_words"),
+    ],
+)
+def test_an_address_that_cannot_exclude_is_refused(
+    reader: Client, excluded: str, code: str
+) -> None:
+    response = reader.get(HERE, {"exclude": excluded})
+    assert response.status_code == 400
+    assert response.context["form"].errors.as_data()["exclude"][0].code == code
+    assert reader.get(f"{HERE}export.csv", {"exclude": excluded}).status_code == 400
+    answer = reader.get("/api/v1/decisions/", {"exclude": excluded})
+    assert answer.status_code == 400
+
+
 @pytest.mark.parametrize("typed", ["nmspc:team", "ns:a ns:b", "one two"])
 def test_a_word_that_is_not_understood_is_named(reader: Client, typed: str) -> None:
     response = reader.get(HERE, {"q": typed})
@@ -180,7 +222,12 @@ def test_what_is_typed_becomes_the_address(reader: Client) -> None:
     [
         "namespace=team", "verdict=denied", "user=ada", "reason=MaxConstraint", "kind=Pod",
         "policy=lr", "priority=high", "dry_run=true", "cluster=prod&user=ada", "last=1h",
-        "name=web",
+        "name=web", "operation=CREATE",
+        "exclude=cluster:test", "exclude=ns:x", "exclude=kind:Service", "exclude=name:ap",
+        "exclude=user:bo", "exclude=reason:None", "exclude=verdict:would-deny",
+        "exclude=policy:none", "exclude=dry:no", "exclude=priority:low", "exclude=uid:two",
+        "exclude=phase:mutate", "exclude=op:update", "exclude=ns:y -ns:x",
+        "exclude=policy:LimitRange/x/other",
     ],
 )  # fmt: skip
 def test_each_filter_finds_what_it_says_and_nothing_else(reader: Client, query: str) -> None:
@@ -189,7 +236,9 @@ def test_each_filter_finds_what_it_says_and_nothing_else(reader: Client, query: 
     )
     other = put(
         id=decision_id.encode(int((datetime.now(UTC) - timedelta(hours=3)).timestamp() * 1000), 1),
-        cluster="test", namespace="x", user="bob", kind="Service", name="api",
+        cluster="test", namespace="x", user="bob", kind="Service", name="api", operation="UPDATE",
+        reasons=" None ", policy_names=" LimitRange/x/other LimitRange/x/none ", phase="mutate",
+        request=of_class("low"), request_uid="two",
     )  # fmt: skip
     assert found(reader, f"?{query}") == [wanted.pk]
     assert set(found(reader, "")) == {wanted.pk, other.pk}
@@ -449,7 +498,9 @@ def test_views_of_others_are_seen_if_shared_and_not_dropped(reader: Client) -> N
         ("policy=LimitRange/mine/lr", True), ("policy=LimitRange/theirs/lr", False),
         ("namespace=mine&policy=LimitRange/theirs/lr", False), ("policy=lr", True),
         ("user=system:serviceaccount:mine:x", True), ("user=system:serviceaccount:the", False),
-        ("user=ada", True),
+        ("user=ada", True), ("exclude=ns:mine -ns:theirs", False), ("exclude=ns:mine", True),
+        ("exclude=cluster:test", False), ("exclude=cluster:prod", True),
+        ("exclude=policy:LimitRange/theirs/lr", False),
     ],
 )  # fmt: skip
 def test_a_shared_view_tells_no_place_that_is_hidden(
