@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.browser.cluster_side import review_pod
 from tests.browser.visitor import PHONE
 
 if TYPE_CHECKING:
@@ -28,34 +29,6 @@ def top_of(page: Page, selector: str) -> float:
     found = page.locator(selector).first.bounding_box()
     assert found is not None
     return found["y"]
-
-
-def reviewed(visitor: Visitor, world: dict[str, Any], name: str) -> None:
-    """Ask for a decision about a pod, as the API server of ``demo`` does."""
-    kind = {"group": "", "version": "v1", "kind": "Pod"}
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "search"},
-        "spec": {"containers": [{"name": "c", "image": "c"}]},
-    }
-    request = {
-        "uid": name,
-        "kind": kind,
-        "resource": {"group": "", "version": "v1", "resource": "pods"},
-        "namespace": "search",
-        "name": name,
-        "operation": "CREATE",
-        "userInfo": {"username": "ada"},
-        "object": pod,
-    }
-    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-    answer = visitor.context.request.post(
-        "/admission/demo/mutate",
-        data=review,
-        headers={"Authorization": f"Bearer {world['credential']}"},
-    )
-    assert answer.ok
 
 
 def test_rows_begin_high_and_have_one_line(visit: Callable[[str], Visitor]) -> None:
@@ -136,7 +109,7 @@ def test_newer_decisions_wait_until_they_are_asked_for(
     first, rows = top_of(page, LOG), page.locator(LOG).count()
     hand.press(visitor.main("button", "Live"))
     for name in ("arrives-first", "arrives-second"):
-        reviewed(visitor, world, name)
+        review_pod(visitor, world, name=name, namespace="search")
     button = page.locator("[data-new]")
     page.locator("[data-new]", has_text="2 new").wait_for()
     assert (top_of(page, LOG), page.locator(LOG).count()) == (first, rows)

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from tests.browser.cluster_side import review_pod
 from tests.browser.hands import HANDS
 from tests.browser.visitor import PHONE, WIDE
 
@@ -270,7 +271,7 @@ def test_one_limit_range_is_made_for_three_namespaces_in_eight_clicks(
 
 @pytest.mark.usefixtures("only_demo")
 def test_label_is_forbidden_in_audit_and_enforced_in_eight_clicks(
-    visit: Callable[[str], Visitor],
+    visit: Callable[[str], Visitor], world: dict[str, Any]
 ) -> None:
     visitor = visit("editor")
     page = visitor.go(f"{PLACE}/metadatapolicies/new")
@@ -290,7 +291,12 @@ def test_label_is_forbidden_in_audit_and_enforced_in_eight_clicks(
     page.keyboard.insert_text("look first")
     with page.expect_navigation():
         page.keyboard.press("Enter")
-    page.get_by_role("heading", name="would have been denied").wait_for()
+    page.get_by_role("heading", name="Nothing would have been denied").wait_for()
+    labels = {"team": "payments", "legacy": "yes"}
+    for number in (1, 2):
+        review_pod(visitor, world, name=f"ui-legacy-{number}", namespace="payments", labels=labels)
+    page.reload()
+    page.get_by_role("heading", name="2 requests would have been denied").wait_for()
     visitor.main("button", "Promote to enforce").click()
     clicks += 5
     page.locator("#save-dialog[open] #reason").wait_for()
@@ -300,6 +306,18 @@ def test_label_is_forbidden_in_audit_and_enforced_in_eight_clicks(
     assert page.locator("#enforcement").get_by_label("enforce").is_checked()
     assert clicks <= 8
     visitor.check()
+
+
+def test_audit_of_the_demo_shows_what_it_found(visit: Callable[[str], Visitor]) -> None:
+    visitor = visit("admin")
+    page = visitor.go("/")
+    item = page.locator(".needs > li", has_text="cost-center runs in audit")
+    item.get_by_role("link", name="Promote to enforce…").click()
+    title = page.get_by_role("heading", name="requests would have been denied").inner_text()
+    assert int(title.split()[0]) > 100
+    page.get_by_role("link", name="Open them").click()
+    page.wait_for_url(lambda url: "verdict=would-deny" in url)
+    page.locator(".log [data-open]").first.wait_for()
 
 
 def test_save_is_in_sight_and_each_pane_scrolls_by_itself(visit: Callable[[str], Visitor]) -> None:

@@ -47,6 +47,22 @@ def test_what_needs_attention_leads_to_its_next_step(
     page.locator("[data-panel]").wait_for()
 
 
+def test_stuck_rollout_leads_to_its_cause_and_its_remedy(
+    visit: Callable[[str], Visitor], hand: Hand
+) -> None:
+    visitor = visit("admin")
+    page = visitor.go("/")
+    stuck = page.locator(".needs > li").first
+    assert "payments-api is stuck" in stuck.inner_text()
+    assert "payments-api" in page.locator(".causes tbody").inner_text()
+    hand.press(stuck.get_by_role("link", name="Why"))
+    page.get_by_role("heading", name="Quota compute").wait_for()
+    assert "raise the limit" in page.locator("#fix, main").first.inner_text().lower()
+    page = visitor.go("/")
+    hand.press(page.locator(".needs > li").first.get_by_role("link", name="Raise limit"))
+    page.wait_for_url("**/quotas/?open=demo%2Fpayments%2Fcompute*")
+
+
 def test_figures_lead_to_their_lists(visit: Callable[[str], Visitor], hand: Hand) -> None:
     page = visit("viewer").go("/")
     hand.press(page.locator(".tiles").get_by_role("link", name="Denied"))

@@ -20,7 +20,7 @@ from engine.resource_list import add, subtract
 from policies import snapshot
 from policies.ledger.usage import KEPT, STEP
 from policies.models import Cluster
-from portal.dev.demo.plot import BEGAN, ODD, WORKLOADS
+from portal.dev.demo.plot import BEGAN, ODD, ROLLOUTS, WORKLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,6 +39,8 @@ _TRIES: Final = 9
 _EVERY: Final = timedelta(hours=2)
 """The interval between two points of the quotas' usage lines."""
 _FIRST_WAIT: Final = timedelta(seconds=20)
+_LONGEST_WAIT: Final = timedelta(minutes=5)
+"""The longest pause between attempts of a rollout, which never gives up."""
 _ON_WEEKENDS: Final = 0.15
 _SATURDAY: Final = 5
 _MEDIAN, _SPREAD = 2400, 0.45  # microseconds of an answer, and how they scatter (log-normal)
@@ -84,6 +86,10 @@ class Month:
             self._schedule(
                 newest - number * _EVERY, lambda when: self.points.append((when, dict(self.used)))
             )
+        for rollout in ROLLOUTS:
+            for pod_number in range(rollout.workload.replicas[-1]):
+                start = self.now - rollout.back + timedelta(seconds=7 * pod_number)
+                self._schedule(start, self._replace(rollout.workload))
         for pod_age, workload in ODD:
             self._schedule(self.now - pod_age, self._attempt(workload))
 
@@ -150,6 +156,18 @@ class Month:
             if not is_admitted and not workload.user and tried < _TRIES:
                 next_attempt = self._attempt(workload, most=most, tried=tried + 1)
                 self._schedule(event_time + _FIRST_WAIT * 2**tried, next_attempt)
+
+        return event
+
+    def _replace(self, workload: Workload, *, tried: int = 0) -> Callable[[dt.datetime], None]:
+        """An event: a pod of a new template is requested; once it runs, an old one ends."""
+
+        def event(event_time: dt.datetime) -> None:
+            if not self._request_pod(workload, event_time):
+                pause = min(_FIRST_WAIT * 2**tried, _LONGEST_WAIT)
+                self._schedule(event_time + pause, self._replace(workload, tried=tried + 1))
+            elif len(self.running[workload.name]) > workload.replicas[-1]:
+                self._end_oldest(workload)
 
         return event
 

@@ -1,4 +1,4 @@
-"""Script of the demo's month: the shop's WORKLOADS, ODD pods by hand, CHANGES of policies."""
+"""Script of the demo's month: WORKLOADS, ROLLOUTS, ODD pods by hand, CHANGES of policies."""
 
 from __future__ import annotations
 
@@ -39,6 +39,14 @@ class DemoEdit:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class DemoRollout:
+    """A Deployment's new pod template: each new pod that is admitted replaces an old one."""
+
+    back: timedelta
+    workload: Workload
+
+
 def _shop(namespace: str, name: str, resources: dict[str, Any], **more: Any) -> Workload:
     team_label = {"team": namespace}
     shop_fields = {"cluster": "demo", "priority": "standard", "labels": team_label}
@@ -47,6 +55,7 @@ def _shop(namespace: str, name: str, resources: dict[str, Any], **more: Any) -> 
 
 _SMALL: Final = requirements("250m", "512Mi", cpu_limit="500m", memory_limit="1Gi")
 _EMPTY: Final = requirements()
+_WEB_LABELS: Final = {"team": "web", "cost-center": "shop-4200"}
 WORKLOADS: Final = (
     _shop(
         "payments",
@@ -63,15 +72,23 @@ WORKLOADS: Final = (
         priority="critical",
     ),
     _shop("payments", "fraud-score", _SMALL, replicas=(2, 2), priority="critical"),
-    _shop("payments", "receipts", _SMALL, replicas=(4, 9)),
+    _shop("payments", "receipts", _SMALL, replicas=(4, 8)),
     _shop("payments", "reconcile", _EMPTY, replicas=(2, 2), hours=(1, 7, 13, 19)),
     _shop(
         "web",
         "storefront",
         requirements("300m", "384Mi", cpu_limit="600m", memory_limit="768Mi"),
         replicas=(8, 15),
+        labels=_WEB_LABELS,
     ),
-    _shop("web", "edge-cache", requirements("200m", "1Gi", memory_limit="1Gi"), replicas=(4, 6)),
+    _shop(
+        "web",
+        "edge-cache",
+        requirements("200m", "1Gi", memory_limit="1Gi"),
+        replicas=(4, 6),
+        labels=_WEB_LABELS,
+    ),
+    # The only pods without a cost center, which a policy asks for in audit.
     _shop("web", "page-check", _EMPTY, replicas=(1, 3), hours=tuple(range(24))),
     _shop("web", "legacy-banner", _EMPTY, replicas=(2, 2), labels={}),
     _shop(
@@ -137,6 +154,25 @@ WORKLOADS: Final = (
     ),
 )
 
+
+def _payments_api(template_hash: str, cpu: str, memory: str) -> Workload:
+    return _shop(
+        "payments",
+        "payments-api",
+        requirements(cpu, memory, cpu_limit=cpu, memory_limit=memory),
+        replicas=(5, 5),
+        priority="",
+        template_hash=template_hash,
+    )
+
+
+ROLLOUTS: Final = (
+    DemoRollout(timedelta(days=27, hours=20), _payments_api("5b8f6d9c47", "1", "1Gi")),
+    DemoRollout(timedelta(days=11, hours=6), _payments_api("74c9d5f6b8", "1", "1Gi")),
+    DemoRollout(timedelta(hours=3), _payments_api("6d7f9c8b54", "2", "2Gi")),
+)
+"""The last one is stuck: quota ``compute`` was lowered, and has no room for twice the CPU."""
+
 ODD: Final = (
     (timedelta(hours=50), _shop("web", "debug-shell", _EMPTY, labels={}, user=LIN)),
     (
@@ -199,19 +235,21 @@ def _container_range(namespace: str, **range_item: Any) -> dict[str, Any]:
     return _demo_manifest("LimitRange", "limits", namespace, spec)
 
 
-def _pod_quota(name: str, namespace: str, hard: dict[str, str], priority: str) -> dict[str, Any]:
-    match = {"scopeName": "PriorityClass", "operator": "In", "values": [priority]}
+def _pod_quota(
+    name: str, namespace: str, hard: dict[str, str], priority: str, *, operator: str = "In"
+) -> dict[str, Any]:
+    match = {"scopeName": "PriorityClass", "operator": operator, "values": [priority]}
     spec = {"hard": hard, "scopeSelector": {"matchExpressions": [match]}}
     return _demo_manifest("ResourceQuota", name, namespace, spec)
 
 
-def _owner_rule(enforcement: str) -> dict[str, Any]:
-    missing_team = {"key": "team", "operator": "DoesNotExist"}
-    team_predicate = {"labelSelector": {"matchExpressions": [missing_team]}}
-    spec = {"rules": [{"policyPredicate": team_predicate, "policyAction": {"reject": True}}]}
-    owner_policy = _demo_manifest("MetadataPolicy", "ownership", "web", spec)
-    owner_policy["metadata"]["annotations"] = {ENFORCEMENT_ANNOTATION: enforcement}
-    return owner_policy
+def _label_rule(name: str, label: str, enforcement: str) -> dict[str, Any]:
+    missing_label = {"key": label, "operator": "DoesNotExist"}
+    predicate = {"labelSelector": {"matchExpressions": [missing_label]}}
+    spec = {"rules": [{"policyPredicate": predicate, "policyAction": {"reject": True}}]}
+    policy = _demo_manifest("MetadataPolicy", name, "web", spec)
+    policy["metadata"]["annotations"] = {ENFORCEMENT_ANNOTATION: enforcement}
+    return policy
 
 
 def _demo_manifest(kind: str, name: str, namespace: str, spec: dict[str, Any]) -> dict[str, Any]:
@@ -233,11 +271,17 @@ CHANGES: Final = (
     DemoEdit(
         timedelta(days=24, hours=3),
         "demo",
-        _owner_rule("warn"),
+        _label_rule("ownership", "team", "warn"),
         ADA,
         "every pod needs a team; warn for a week first",
     ),
-    DemoEdit(timedelta(days=17, hours=2), "demo", _owner_rule("enforce"), ADA, "the week is over"),
+    DemoEdit(
+        timedelta(days=17, hours=2),
+        "demo",
+        _label_rule("ownership", "team", "enforce"),
+        ADA,
+        "the week is over",
+    ),
     DemoEdit(
         timedelta(days=10, hours=5),
         "demo",
@@ -253,6 +297,13 @@ CHANGES: Final = (
         "render needs 2.5Gi until it streams",
     ),
     DemoEdit(
+        timedelta(days=7, hours=1),
+        "demo",
+        _label_rule("cost-center", "cost-center", "audit"),
+        ADA,
+        "see who lacks it before anybody is refused",
+    ),
+    DemoEdit(
         timedelta(days=6, hours=4),
         "demo",
         _pod_quota(
@@ -263,6 +314,19 @@ CHANGES: Final = (
         ),
         ADA,
         "room for the second region's gateway",
+    ),
+    DemoEdit(
+        timedelta(hours=21),
+        "demo",
+        _pod_quota(
+            "compute",
+            "payments",
+            {"requests.cpu": "8", "requests.memory": "24Gi"},
+            "critical",
+            operator="NotIn",
+        ),
+        LIN,
+        "give back what payments does not use",
     ),
     DemoEdit(
         timedelta(hours=19),

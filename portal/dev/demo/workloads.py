@@ -32,7 +32,8 @@ class Workload:
     """Equal pods with one container; ``labels`` are those beside ``app``.
 
     ``replicas`` grow evenly from the first number to the second. With ``hours`` it is a job that
-    runs then; with ``user`` a person creates its pod by hand.
+    runs then; with ``user`` a person creates its pod by hand. Pods of one ``template_hash`` belong
+    to one ReplicaSet; without one each pod has its own.
     """
 
     cluster: str
@@ -44,6 +45,7 @@ class Workload:
     labels: Mapping[str, str] = field(default_factory=dict)
     hours: tuple[int, ...] = ()
     user: str = ""
+    template_hash: str = ""
 
     @property
     def place(self) -> tuple[str, str]:
@@ -57,7 +59,7 @@ class Workload:
 
     def pod(self, random: Random) -> dict[str, Any]:
         """A new pod, as its controller writes it."""
-        maker = f"{self.name}-{_random_suffix(random, 9)}"
+        maker = f"{self.name}-{self.template_hash or _random_suffix(random, 9)}"
         pod_name = f"{maker}-{_random_suffix(random, 5)}"
         pod_metadata: dict[str, Any] = {
             "name": self.name if self.user else pod_name,
@@ -65,6 +67,8 @@ class Workload:
             "uid": _any_uid(random),
             "labels": {"app": self.name, **self.labels},
         }
+        if self.template_hash:
+            pod_metadata["labels"]["pod-template-hash"] = self.template_hash
         if not self.user:
             pod_metadata["generateName"] = f"{maker}-"
             kind, group = ("Job", "batch/v1") if self.hours else ("ReplicaSet", "apps/v1")

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.http import urlencode
 
 from admission.record.demand import demand_by_quota
+from policies import roles
 from policies.plurals import counted
 from portal.pages.shell.quota_lines import may_raise
 from portal.pages.shell.quota_trends import trends
@@ -235,6 +236,11 @@ def _filling(situation: Situation) -> Iterator[AttentionItem]:
 def _audited(situation: Situation) -> Iterator[AttentionItem]:
     """Policies in audit that would deny."""
     for policy in situation.audits:
+        permission = roles.writing(policy.kind)
+        may_promote = roles.may(
+            situation.user, permission, cluster=policy.cluster, namespace=policy.namespace
+        )
+        label = "Promote to enforce…" if may_promote else "Open policy"
         unchanged = f", unchanged for {counted(policy.days, 'days')}" if policy.days else ""
         yield AttentionItem(
             Urgency.SOON,
@@ -243,7 +249,7 @@ def _audited(situation: Situation) -> Iterator[AttentionItem]:
             f"{policy.name} runs in {policy.mode}",
             f"would deny {policy.number:,} in {policy.words}{unchanged}",
             situation.place(policy.cluster, policy.namespace),
-            steps=[ItemAction("Open policy", policy.address)],
+            steps=[ItemAction(label, policy.address)],
         )
 
 

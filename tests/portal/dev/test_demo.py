@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from io import StringIO
 from typing import TYPE_CHECKING
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from admission.models import AuditEvent, Tally
 from admission.models.tally import added, counted
+from admission.record import owners
+from admission.record.demand import demand_by_quota, waiting_owners
+from admission.record.policy_hits import hits_since
 from policies import services, snapshot
 from policies.ledger.recount import recount
 from policies.models import Cluster, LimitRange, QuotaUsage, WebhookCredential
@@ -62,6 +67,14 @@ def test_demo_begins_with_a_month_that_adds_up() -> None:
     full = QuotaUsage.objects.get(namespace="payments", quota__name="critical")
     assert full.used["pods"] == "20"
     assert recount(CLUSTER) == []
+    stuck = waiting_owners(rows)[0]
+    assert (stuck.namespace, stuck.name) == ("payments", "payments-api")
+    assert [*demand_by_quota([stuck])] == [(CLUSTER, "payments", "compute")]
+    metadata = rows.get(id=stuck.decision).request["object"]["metadata"]
+    assert owners.recorded(metadata) == owners.Owner("Deployment", "payments-api")
+    hits = hits_since(rows, timezone.now() - timedelta(days=1)).by_policy
+    audited = hits[CLUSTER, "MetadataPolicy", "web", "cost-center"]
+    assert audited.would_deny > audited.denied == 0
 
 
 def test_demo_has_the_policies_of_both_stories() -> None:

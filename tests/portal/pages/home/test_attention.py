@@ -135,6 +135,7 @@ def test_a_policy_in_audit_with_hits_may_be_enforced(editor: Client) -> None:
     (item,) = items(editor)
     assert (item.urgency, item.title) == (Urgency.SOON, "lr runs in audit")
     assert item.detail.startswith("would deny 2")
+    assert item.steps[0].label.startswith("Promote")
     assert editor.get(item.steps[0].address).status_code == 200
 
 

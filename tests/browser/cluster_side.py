@@ -1,0 +1,44 @@
+"""What a cluster does while people look at the portal: its API server asks for decisions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.browser.visitor import Visitor
+
+
+def review_pod(
+    visitor: Visitor,
+    world: Mapping[str, Any],
+    *,
+    name: str,
+    namespace: str,
+    labels: Mapping[str, str] | None = None,
+) -> None:
+    """Ask for a decision about a pod, as the API server of ``demo`` does."""
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": dict(labels or {})},
+        "spec": {"containers": [{"name": "c", "image": "c"}]},
+    }
+    request = {
+        "uid": name,
+        "kind": {"group": "", "version": "v1", "kind": "Pod"},
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "namespace": namespace,
+        "name": name,
+        "operation": "CREATE",
+        "userInfo": {"username": "ada"},
+        "object": pod,
+    }
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    answer = visitor.context.request.post(
+        "/admission/demo/mutate",
+        data=review,
+        headers={"Authorization": f"Bearer {world['credential']}"},
+    )
+    assert answer.ok
