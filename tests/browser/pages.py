@@ -117,6 +117,7 @@ NO_PAGES: Final = {
     "decisions/views/": "a form's address",
     "decisions/views/<int:pk>/drop/": "a form's address",
     "people/names/": "what a field offers",
+    "decisions/terms/": "what a field offers",
     "find/": "lines of the palette",
     "counts/": "numbers for the navigation",
     "policies/undo/": "a form's address",

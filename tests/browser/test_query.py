@@ -1,4 +1,4 @@
-"""The query of the log: what it excludes."""
+"""The query of the log: terms that it offers, and what it excludes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser.visitor import PHONE, WIDE
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-    from playwright.sync_api import Page
+    from playwright.sync_api import Locator, Page
 
     from tests.browser.hands import Hand
     from tests.browser.visitor import Visitor
@@ -18,19 +21,107 @@ pytestmark = pytest.mark.ui
 LOG = ".log > tbody > tr"
 
 
+def query_of(page: Page) -> Locator:
+    return page.get_by_label("Query")
+
+
+def offered(page: Page, name: str) -> Locator:
+    return page.get_by_role("listbox", name="Terms").get_by_role("option", name=name, exact=True)
+
+
 def verdicts(page: Page) -> set[str]:
     return {words.strip() for words in page.locator(f"{LOG} .verdict").all_inner_texts()}
 
 
 def test_a_minus_excludes(visit: Callable[[str], Visitor], hand: Hand) -> None:
-    visitor = visit("viewer")
-    page = visitor.go("/decisions/")
+    page = visit("viewer").go("/decisions/")
     assert "allowed" in verdicts(page)
-    hand.fill(page.get_by_label("Query"), "-verdict:allowed -verdict:mutated")
+    hand.fill(query_of(page), "-verdict:allowed -verdict:mutated")
     page.keyboard.press("Enter")
     page.wait_for_url("**/decisions/?exclude=*")
     assert not verdicts(page) & {"allowed", "mutated"}
     assert "denied" in verdicts(page)
-    hand.fill(page.get_by_label("Query"), "-nmspc:web")
+    hand.fill(query_of(page), "-nmspc:web")
     page.keyboard.press("Enter")
     page.get_by_role("alert").get_by_text("-nmspc:").wait_for()
+
+
+def test_terms_are_taken_by_keys(visit: Callable[[str], Visitor]) -> None:
+    page = visit("viewer").go("/decisions/")
+    field = query_of(page)
+    page.keyboard.press("/")
+    page.keyboard.type("ver")
+    page.locator(".terms code", has_text="verdict:").first.wait_for()
+    assert field.get_attribute("aria-expanded") == "true"
+    page.keyboard.press("Tab")
+    offered(page, "verdict:denied").wait_for()
+    page.keyboard.type("de")
+    offered(page, "verdict:mutated").wait_for(state="detached")
+    page.keyboard.press("ArrowDown")
+    chosen = field.get_attribute("aria-activedescendant")
+    assert page.locator(f"#{chosen}").get_attribute("aria-selected") == "true"
+    page.keyboard.press("Enter")
+    assert field.input_value() == "verdict:denied "
+    page.keyboard.type("-ns:")
+    offered(page, "-ns:payments").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("listbox", name="Terms").wait_for(state="hidden")
+    assert field.evaluate("field => field === document.activeElement")
+    page.keyboard.type("pay")
+    offered(page, "-ns:payments").wait_for()
+    page.keyboard.press("Tab")
+    assert field.input_value() == "verdict:denied -ns:payments "
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/decisions/?verdict=denied&exclude=ns*payments")
+    assert page.locator(f"{LOG} .place", has_text="payments").count() == 0
+
+
+def test_terms_are_taken_by_mouse(visit: Callable[[str], Visitor]) -> None:
+    page = visit("viewer").go("/decisions/")
+    query_of(page).fill("user:x ve")
+    page.locator(".terms code", has_text="verdict:").first.click()
+    offered(page, "verdict:would-deny").click()
+    assert query_of(page).input_value() == "user:x verdict:would-deny "
+    assert query_of(page).evaluate("field => field === document.activeElement")
+
+
+def test_words_within_a_query_are_completed(visit: Callable[[str], Visitor]) -> None:
+    page = visit("viewer").go("/decisions/")
+    field = query_of(page)
+    field.fill("kind:Pod ns:pay verdict:denied")
+    field.evaluate("field => field.setSelectionRange(15, 15)")
+    page.keyboard.press("ArrowDown")
+    offered(page, "ns:payments").click()
+    assert field.input_value() == "kind:Pod ns:payments verdict:denied"
+
+
+def test_the_query_does_not_hold_the_focus(visit: Callable[[str], Visitor]) -> None:
+    page = visit("viewer").go("/decisions/?namespace=payments")
+    field = query_of(page)
+    field.focus()
+    page.keyboard.press("ArrowDown")
+    page.locator(".terms [role=option]").first.wait_for()
+    page.keyboard.press("Tab")
+    assert not field.evaluate("field => field === document.activeElement")
+    page.get_by_role("listbox", name="Terms").wait_for(state="hidden")
+
+
+def test_values_are_those_that_the_reader_sees(visit: Callable[[str], Visitor]) -> None:
+    page = visit("editor").go("/decisions/")
+    query_of(page).fill("ns:")
+    offered(page, "ns:payments").wait_for()
+    assert page.locator(".terms [role=option]").count() == 1
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_open_terms_are_accessible(visit: Callable[[str], Visitor], axe: Path, theme: str) -> None:
+    visitor = visit("admin")
+    page = visitor.go("/decisions/")
+    query_of(page).fill("verdict:")
+    page.keyboard.press("ArrowDown")
+    offered(page, "verdict:denied").wait_for()
+    page.keyboard.press("ArrowDown")
+    for size in (WIDE, {"width": 1000, "height": 900}, PHONE):
+        visitor.look(theme=theme, size=size)
+        assert visitor.hindrances(axe) == []
+        assert visitor.overflow() == ""

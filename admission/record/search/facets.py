@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from admission.record.search.search import Sampled
 
 SHOWN: Final = 7
-_FACET_FIELDS: Final[dict[str, tuple[str, Callable[[Sampled], Iterable[str]]]]] = {
+FIELD_VALUES: Final[dict[str, tuple[str, Callable[[Sampled], Iterable[str]]]]] = {
     "verdict": ("Verdict", lambda row: (row.outcome.value,)),
     "reason": ("Reason", lambda row: row.reasons.split()),
     "cluster": ("Cluster", lambda row: (row.cluster,)),
@@ -26,6 +26,7 @@ _FACET_FIELDS: Final[dict[str, tuple[str, Callable[[Sampled], Iterable[str]]]]] 
     "phase": ("Phase", lambda row: (row.phase,)),
     "dry_run": ("Dry run", lambda row: ("true" if row.dry_run else "false",)),
 }
+"""The title of each field, and the values that a decision has of it."""
 _VALUE_WORDS: Final = {
     ("dry_run", "true"): "yes",
     ("dry_run", "false"): "no",
@@ -61,7 +62,7 @@ class Facet:
 def facets(rows: Sequence[Sampled], query: Mapping[str, str]) -> list[Facet]:
     """Count all fields; one that cannot narrow the search, and is not chosen, is left out."""
     all_facets = []
-    for name, (title, values) in _FACET_FIELDS.items():
+    for name, (title, values) in FIELD_VALUES.items():
         counts = Counter(value for row in rows for value in values(row) if value)
         chosen = query.get(name, "")
         shown = [value for value, _ in counts.most_common(SHOWN)]

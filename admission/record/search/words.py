@@ -41,8 +41,8 @@ _SYNONYMS: Final = {
 }
 _TRUTHS: Final = {"yes": "true", "no": "false"}
 _TRUTH_WORDS: Final = {value: word for word, value in _TRUTHS.items()}
-_INSTEAD: Final = {"last": "until", "since": "until", "until": "since"}
-"""Times, and the word that asks for the rest of the time."""
+TIMES: Final = {"last": "until", "since": "until", "until": "since"}
+"""Keys of times, which exclude nothing, and the key that asks for the rest of the time."""
 _WORD: Final = re.compile(
     r"(?P<bare>[A-Za-z_-]+):(?=\s|$)"
     r"|(?P<minus>-)?(?:(?P<key>[A-Za-z_][A-Za-z_-]*):)?"
@@ -80,14 +80,19 @@ class Word:
         return f"{self.key}:{value}"
 
 
+def key_of(typed: str) -> str:
+    """A key as ``FIELDS`` has it."""
+    return _SYNONYMS.get(typed.lower(), typed.lower())
+
+
 def words_of(text: str) -> Iterator[Word]:
     """The words of a query; a word without a colon is the beginning of an object's name."""
     for word in _WORD.finditer(text[:LONGEST]):
         if word["bare"] or word["plain"] == "-":
             continue  # not typed to its end yet
-        quoted_text, typed_key = word["quoted"], (word["key"] or "name").lower()
+        quoted_text, typed_key = word["quoted"], word["key"] or "name"
         value = word["plain"] if quoted_text is None else re.sub(r"\\(.)", r"\1", quoted_text)
-        key = _SYNONYMS.get(typed_key, typed_key)
+        key = key_of(typed_key)
         if value:
             meant = _meant(FIELDS.get(key, ""), value)
             yield Word(key, meant, is_excluded=bool(word["minus"]))
@@ -96,11 +101,11 @@ def words_of(text: str) -> Iterator[Word]:
 def fault_of(word: Word, *, is_excluded: bool) -> str:
     """Why a word cannot be used, and what to write instead; empty: it can."""
     if not word.field:
-        excludable = ", ".join(key for key in FIELDS if not (is_excluded and key in _INSTEAD))
+        excludable = ", ".join(key for key in FIELDS if not (is_excluded and key in TIMES))
         sign = "-" if is_excluded else ""
         return f"“{sign}{word.key}:” is not known; there are {excludable}."
-    if is_excluded and word.key in _INSTEAD:
-        return f"“-{word.key}:” excludes nothing; write “{_INSTEAD[word.key]}:” instead."
+    if is_excluded and word.key in TIMES:
+        return f"“-{word.key}:” excludes nothing; write “{TIMES[word.key]}:” instead."
     return ""
 
 

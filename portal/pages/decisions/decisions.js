@@ -1,8 +1,9 @@
-// Pages of decisions: copy buttons, selecting a time in the plot, the sheet of filters, the panel,
+// Pages of decisions: terms of the query, copy buttons, selecting a time in the plot, the sheet of filters, the panel,
 // the live tail and the page of one decision. All optional.
 
 import { offerPanel } from "./panel.js";
 import { offerTail } from "./tail.js";
+import { offerTerms } from "./terms.js";
 import { offerReasons, rememberList } from "./why.js";
 
 const announce = (text) => {
@@ -61,6 +62,7 @@ if (close) {
 offerCopies(document);
 offerPanel(offerCopies);
 offerTail();
+offerTerms(document.querySelector("[data-terms]"));
 offerReasons();
 const log = document.querySelector(".log[data-rows]");
 if (log) rememberList(log);

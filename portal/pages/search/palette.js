@@ -3,6 +3,7 @@
 
 import { icon } from "../../frontend/js/icons.js";
 import { own, recall, remember } from "../../frontend/js/memory.js";
+import { optionsOf } from "../../frontend/js/options.js";
 
 const KEPT = 6;
 const NAME = "recent";
@@ -53,20 +54,7 @@ export function offerPalette() {
   const dialog = document.querySelector("[data-palette]");
   if (!dialog) return;
   const field = dialog.querySelector("input");
-  const links = () => [...dialog.querySelectorAll("[role=option]")];
-  const chosen = () => dialog.querySelector('[aria-selected="true"]');
-
-  const choose = (link) => {
-    chosen()?.setAttribute("aria-selected", "false");
-    if (!link) return field.removeAttribute("aria-activedescendant");
-    link.setAttribute("aria-selected", "true");
-    link.scrollIntoView({ block: "nearest" });
-    field.setAttribute("aria-activedescendant", link.id);
-  };
-  const move = (step) => {
-    const all = links();
-    if (all.length) choose(all[(all.indexOf(chosen()) + step + all.length) % all.length]);
-  };
+  const { all: links, chosen, choose, move } = optionsOf(field, dialog);
   const open = () => {
     if (dialog.open) return;
     dialog.showModal();
