@@ -94,14 +94,14 @@ def tabs_of(asked: Asked, counts: PolicyCounts) -> list[FilterChoice]:
 
 def facets_of(asked: Asked, counts: PolicyCounts, clusters: Sequence[str]) -> list[ListFacet]:
     """The fields beside the list; none without a choice."""
-    modes, by_cluster, by_state = (counts.of(name) for name in ("mode", "cluster", "sync"))
+    modes, by_cluster, by_state = (counts.by_field[name] for name in ("mode", "cluster", "sync"))
     facets = [
         _facet(asked, "mode", "Mode", [(mode.value, modes[mode.value]) for mode in Enforcement])
     ]
     numbers = [(name, by_cluster[name]) for name in clusters if by_cluster[name]]
     if len(clusters) > 1 and numbers:
         facets.append(_facet(asked, "cluster", "Cluster", numbers))
-    if namespaces := _most_first(asked.namespace, counts.of("namespace")):
+    if namespaces := _most_first(asked.namespace, counts.by_field["namespace"]):
         facet = _facet(asked, "namespace", "Namespace", namespaces[:MOST_CHOICES])
         facets.append(facet._replace(choices=facet.choices[:SHOWN], more=facet.choices[SHOWN:]))
     states = [

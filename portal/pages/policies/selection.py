@@ -128,21 +128,25 @@ class PolicySelection:
         grouped = [
             query.values_list(*columns).annotate(number=Count("pk")) for query in by_kind.values()
         ]
-        return PolicyCounts(self.asked, {tuple(key): number for *key, number in _union(grouped)})
+        return PolicyCounts.of(self.asked, _union(grouped))
 
     def _queries(self, *, all_kinds: bool = False) -> dict[str, Any]:
-        """A query for each kind, with columns of the same names."""
-        kind = self.asked.kind
+        """A query for each kind, with columns of the same names.
+
+        The state in the cluster is among them only where it is counted or asked for: each row
+        looks it up.
+        """
+        kind, with_sync = self.asked.kind, all_kinds or bool(self.asked.sync)
         queries = {
-            name: self._policies(model)
+            name: self._policies(model, with_sync=with_sync)
             for name, model in POLICY_MODELS.items()
             if all_kinds or kind in ("", name)
         }
         if all_kinds or kind == PRIORITY_CLASS.name:
-            queries[PRIORITY_CLASS.name] = self._priority_classes()
+            queries[PRIORITY_CLASS.name] = self._priority_classes(with_sync=with_sync)
         return queries
 
-    def _policies(self, model: Any) -> Any:
+    def _policies(self, model: Any, *, with_sync: bool) -> Any:
         seen = roles.visible(
             model.objects.all(),
             self.user,
@@ -157,24 +161,23 @@ class PolicySelection:
             wanted &= Q(namespace__name=asked.namespace)
         if asked.mode:
             wanted &= Q(enforcement=asked.mode)
-        if asked.sync:
-            wanted &= Q(sync_text=asked.sync)
         for word in asked.words.split():
             wanted &= Q(name__icontains=word) | Q(namespace__name__icontains=word)
-        # Without an order: SQLite allows none in the parts of a UNION.
-        return (
-            seen.annotate(
-                kind_name=Value(model.kind, output_field=CharField()),
-                cluster_text=F("namespace__cluster__name"),
-                namespace_text=F("namespace__name"),
-                mode=F("enforcement"),
-                sync_text=_sync_text(model.kind, "namespace__cluster", "namespace__name"),
-            )
-            .filter(wanted)
-            .order_by()
+        found = seen.filter(wanted).annotate(
+            kind_name=Value(model.kind, output_field=CharField()),
+            cluster_text=F("namespace__cluster__name"),
+            namespace_text=F("namespace__name"),
+            mode=F("enforcement"),
         )
+        if with_sync:
+            state = _sync_text(model.kind, "namespace__cluster", "namespace__name")
+            found = found.annotate(sync_text=state)
+        if asked.sync:
+            found = found.filter(sync_text=asked.sync)
+        # Without an order: SQLite allows none in the parts of a UNION.
+        return found.order_by()
 
-    def _priority_classes(self) -> Any:
+    def _priority_classes(self, *, with_sync: bool) -> Any:
         """Priority classes, which have neither a namespace nor a mode to match."""
         seen = roles.visible(
             PriorityClass.objects.all(), self.user, cluster="cluster__name", namespace=None
@@ -183,8 +186,9 @@ class PolicySelection:
             cluster_text=F("cluster__name"),
             namespace_text=Value("", output_field=CharField()),
             mode=Value("", output_field=CharField()),
-            sync_text=_sync_text(PRIORITY_CLASS.name, "cluster", ""),
         )
+        if with_sync:
+            seen = seen.annotate(sync_text=_sync_text(PRIORITY_CLASS.name, "cluster", ""))
         asked = self.asked
         if asked.namespace or asked.mode:
             seen = seen.none()
@@ -222,7 +226,27 @@ class PolicyCounts:
     """Numbers by the fields of ``COUNTED``; each figure ignores the choice of its own field."""
 
     asked: Asked
-    numbers: Mapping[tuple[str, ...], int]
+    by_field: Mapping[str, Counter[str]]
+
+    @classmethod
+    def of(cls, asked: Asked, groups: Iterable[tuple[Any, ...]]) -> PolicyCounts:
+        """Add up groups of the fields of ``COUNTED``, each with its number behind them."""
+        by_field: dict[str, Counter[str]] = {name: Counter() for name in COUNTED}
+        wanted = [(name, getattr(asked, name)) for name in COUNTED]
+        # Of no kind priority classes are none; to choose from, they are counted as well.
+        kinds = {asked.kind} if asked.kind else set(POLICY_MODELS)
+        for *values, number in groups:
+            missed = [
+                name
+                for (name, choice), value in zip(wanted, values, strict=True)
+                if (value not in kinds if name == "kind" else choice not in ("", value))
+            ]
+            if len(missed) > 1:
+                continue
+            for name, value in zip(COUNTED, values, strict=True):
+                if not missed or missed[0] == name:
+                    by_field[name][value] += number
+        return cls(asked, by_field)
 
     @property
     def total(self) -> int:
@@ -231,28 +255,9 @@ class PolicyCounts:
 
     def of_kinds(self) -> Counter[str]:
         """By kind; under the empty name all policies, of which priority classes are none."""
-        found = self.of("kind")
+        found = self.by_field["kind"].copy()
         found[""] = sum(found[kind] for kind in POLICY_MODELS)
         return found
-
-    def of(self, field: str) -> Counter[str]:
-        """By the values of one field."""
-        found: Counter[str] = Counter()
-        at = COUNTED.index(field)
-        for values, number in self.numbers.items():
-            if self._fits(values, without=at):
-                found[values[at]] += number
-        return found
-
-    def _fits(self, values: tuple[str, ...], *, without: int) -> bool:
-        asked = self.asked
-        kinds = (asked.kind,) if asked.kind else tuple(POLICY_MODELS)
-        if COUNTED[without] != "kind" and values[0] not in kinds:
-            return False
-        return all(
-            place in (0, without) or getattr(asked, name) in ("", values[place])
-            for place, name in enumerate(COUNTED)
-        )
 
 
 def key_of(row: PolicyRow) -> tuple[str, str, str, str]:
