@@ -53,6 +53,43 @@ def test_policies_are_narrowed_and_sorted(visit: Callable[[str], Visitor], hand:
     assert shown.locator("a[data-open]").all_inner_texts() == names[::-1]
 
 
+def test_policies_are_found_by_values_grouped_and_shown_in_chosen_columns(
+    visit: Callable[[str], Visitor], hand: Hand, axe: Path
+) -> None:
+    visitor = visit("viewer")
+    page = visitor.go("/policies/")
+    hand.fill(page.get_by_role("searchbox"), "pods>=1")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/policies/?*words=pods*")
+    kinds = page.locator(".policy-rows tbody .kind")
+    assert {each.inner_text().split()[0] for each in kinds.all()} == {"RQ"}
+    toolbar = page.get_by_role("search", name="Policies")
+    for menu, choice, query in (
+        ("Columns", "Version", "columns="),
+        ("Group", "cluster", "group=cluster"),
+    ):
+        hand.press(toolbar.locator("summary", has_text=menu))
+        # What an open menu covers in part is no target while it is open.
+        found = visitor.hindrances(axe)
+        assert [each for each in found if not each.startswith("target-size")] == []
+        hand.press(toolbar.get_by_role("link", name=choice, exact=True))
+        page.wait_for_url(f"**/policies/?*{query}*")
+    assert page.get_by_role("columnheader", name="Version").count() == 0
+    groups = page.locator(".policy-rows [data-group]")
+    numbers = [int(each.inner_text().split()[-1]) for each in groups.all()]
+    assert sum(numbers) == page.locator("input[name=pick]").count()
+    assert visitor.hindrances(axe) == []
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.querySelector('[data-open]') !== null")
+    hand.press(page.get_by_role("complementary").locator("summary", has_text="Changed by"))
+    who = page.get_by_role("complementary").locator("a[href*='user=']").first
+    number = int(who.inner_text().split()[-1])
+    hand.press(who)
+    page.wait_for_url("**/policies/?*user=*")
+    assert page.locator("input[name=pick]").count() == number
+    assert "columns=" in page.url
+
+
 def test_new_policy_is_asked_for_its_place(visit: Callable[[str], Visitor], hand: Hand) -> None:
     visitor = visit("editor")
     page = visitor.go("/policies/")

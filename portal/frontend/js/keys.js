@@ -4,7 +4,7 @@ const PLACES = { h: "home", d: "decisions", q: "quotas", p: "policies" };
 const TYPING = "input, textarea, select, [contenteditable], .cm-editor";
 const PATIENCE = 1200; // milliseconds between g and its letter
 
-const rowsOf = (place) => [...place.querySelectorAll(":scope > tbody > tr:not([data-sides]), :scope > li")];
+const rowsOf = (place) => [...place.querySelectorAll(":scope > tbody > tr:not([data-sides], [data-group]), :scope > li")];
 const closest = () => document.activeElement?.closest("[data-rows] > tbody > tr, [data-rows] > li");
 
 // One row of a list can be reached by Tab; j and k reach the others.
@@ -121,7 +121,7 @@ export function offerKeys() {
     if (isSecond ? go(event.key) : single(event, sheet)) event.preventDefault();
   });
   document.addEventListener("click", (event) => {
-    const row = event.target.closest("[data-rows] > tbody > tr:not([data-sides]), [data-rows] > li");
+    const row = event.target.closest("[data-rows] > tbody > tr:not([data-sides], [data-group]), [data-rows] > li");
     if (!row || event.target.closest("a, button, input, label, summary, select") || getSelection().toString()) return;
     press(row, "[data-open]");
   });

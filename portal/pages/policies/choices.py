@@ -29,15 +29,6 @@ _TABS: Final = (
     ("ResourceQuota", "ResourceQuotas"),
     (PRIORITY_CLASS.name, "PriorityClasses"),
 )
-_COLUMNS: Final = (
-    # What sorts it, its label, its look.
-    ("name", "Name", ""),
-    ("namespace", "Namespace", ""),
-    ("cluster", "Cluster", "only-wide"),
-    ("mode", "Mode", ""),
-    ("version", "Version", "figure only-wide"),
-    ("changed", "Last change", "only-wide"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,16 +48,9 @@ class ListFacet(NamedTuple):
     title: str
     choices: Sequence[FilterChoice]
     more: Sequence[FilterChoice] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnHead:
-    """The head of a column; ``sorted`` is a value of ``aria-sort``, or empty."""
-
-    label: str
-    query: str
-    sorted: str
-    look: str = ""
+    is_closed: bool = False
+    """Whether it opens only when asked to; its title then has the number of values."""
+    number: int = 0
 
 
 def query_of(asked: Asked, **other: str) -> str:
@@ -92,8 +76,18 @@ def tabs_of(asked: Asked, counts: PolicyCounts) -> list[FilterChoice]:
     ]
 
 
-def facets_of(asked: Asked, counts: PolicyCounts, clusters: Sequence[str]) -> list[ListFacet]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """The numbers beside the list."""
+
+    counts: PolicyCounts
+    by_user: Counter[str]
+    by_label: Counter[str]
+
+
+def facets_of(asked: Asked, figures: Figures, clusters: Sequence[str]) -> list[ListFacet]:
     """The fields beside the list; none without a choice."""
+    counts = figures.counts
     modes, by_cluster, by_state = (counts.by_field[name] for name in ("mode", "cluster", "sync"))
     facets = [
         _facet(asked, "mode", "Mode", [(mode.value, modes[mode.value]) for mode in Enforcement])
@@ -101,15 +95,31 @@ def facets_of(asked: Asked, counts: PolicyCounts, clusters: Sequence[str]) -> li
     numbers = [(name, by_cluster[name]) for name in clusters if by_cluster[name]]
     if len(clusters) > 1 and numbers:
         facets.append(_facet(asked, "cluster", "Cluster", numbers))
-    if namespaces := _most_first(asked.namespace, counts.by_field["namespace"]):
-        facet = _facet(asked, "namespace", "Namespace", namespaces[:MOST_CHOICES])
-        facets.append(facet._replace(choices=facet.choices[:SHOWN], more=facet.choices[SHOWN:]))
+    facets += _long_facet(asked, "namespace", "Namespace", counts.by_field["namespace"])
     states = [
         (state, by_state[state]) for state in _STATES if by_state[state] or state == asked.sync
     ]
     if states:
         facets.append(_facet(asked, "sync", "Sync", states))
+    for name, title, found in (
+        ("user", "Changed by", figures.by_user),
+        ("label", "Label", figures.by_label),
+    ):
+        facets += [
+            facet._replace(is_closed=not getattr(asked, name))
+            for facet in _long_facet(asked, name, title, found)
+        ]
     return facets
+
+
+def _long_facet(asked: Asked, name: str, title: str, numbers: Counter[str]) -> list[ListFacet]:
+    """A field with many values, those with the most policies first; none without a value."""
+    found = _most_first(getattr(asked, name), numbers)
+    if not found:
+        return []
+    facet = _facet(asked, name, title, found[:MOST_CHOICES])
+    choices, more = facet.choices[:SHOWN], facet.choices[SHOWN:]
+    return [facet._replace(choices=choices, more=more, number=len(found))]
 
 
 def _most_first(chosen: str, numbers: Counter[str]) -> list[tuple[str, int]]:
@@ -128,24 +138,3 @@ def _choice(asked: Asked, name: str, value: str, number: int) -> FilterChoice:
     is_chosen = getattr(asked, name) == value
     query = query_of(asked, **{name: "" if is_chosen else value})
     return FilterChoice(label=value, number=number, query=query, is_chosen=is_chosen)
-
-
-def heads_of(asked: Asked) -> list[ColumnHead]:
-    """The heads of the columns that sort the list."""
-    return [_head(asked, *column) for column in _COLUMNS]
-
-
-def _head(asked: Asked, column: str, label: str, look: str) -> ColumnHead:
-    """Sorts by a column, and turns the order round where it sorts already."""
-    is_sorted = asked.sorted_by == column
-    # Of versions and times the newest are of interest first.
-    begins = "-" if column in {"version", "changed"} else ""
-    is_turned = asked.is_turned
-    order = f"{'' if is_turned else '-'}{column}" if is_sorted else f"{begins}{column}"
-    direction = "descending" if is_turned else "ascending"
-    return ColumnHead(
-        label=label,
-        query=query_of(asked, order=order),
-        sorted=direction if is_sorted else "",
-        look=look,
-    )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
@@ -17,11 +16,20 @@ from engine.policy import Enforcement
 from policies import roles
 from policies.drafts.kinds import BY_NAME
 from policies.models import PolicyRevision
-from portal.pages.policies.choices import facets_of, heads_of, query_of, tabs_of
+from portal.pages.policies.choices import Figures, facets_of, query_of, tabs_of
+from portal.pages.policies.fleet.columns import (
+    column_choices,
+    group_choices,
+    heads_of,
+    shown_columns,
+)
+from portal.pages.policies.fleet.groups import PagedRows, placed
 from portal.pages.policies.page import names_of, route_of
 from portal.pages.policies.selection import (
     BY_DENIALS,
     COUNTED,
+    GROUPS,
+    NARROWING,
     POLICY_MODELS,
     PORTAL_ONLY,
     PolicySelection,
@@ -33,38 +41,18 @@ from portal.pages.views import ClusterPage, PortalPage
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from django.http import HttpRequest, HttpResponse
 
     from admission.record.policy_hits import RecentHits
-    from portal.pages.policies.selection import Asked, PolicyRow
+    from portal.pages.policies.selection import Asked, PolicyCounts, PolicyRow
 
 ON_A_PAGE: Final = 50
 HITS_OF: Final = timedelta(hours=24)
 NO_HITS: Final = PolicyHits()
-
-
-class PagedRows(Sequence["PolicyRow"]):
-    """The first rows, read already, and then those of a query; only a page of them is read."""
-
-    def __init__(self, first: list[PolicyRow], others: Any, total: int) -> None:
-        self._first, self._others, self._total = first, others, total
-
-    def __len__(self) -> int:
-        return self._total
-
-    @overload
-    def __getitem__(self, place: int) -> PolicyRow: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[PolicyRow]: ...
-    def __getitem__(self, place: int | slice) -> PolicyRow | list[PolicyRow]:
-        if isinstance(place, int):
-            return self[place : place + 1][0]
-        begin, end, _ = place.indices(self._total)
-        known = len(self._first)
-        others = self._others[max(begin - known, 0) : end - known] if end > known else ()
-        return [*self._first[begin:end], *others]
+KEPT: Final = (*COUNTED, "user", "label", "order", "group", "columns")
+"""The fields of the address that a search keeps."""
 
 
 class PolicyListView(PortalPage):
@@ -77,25 +65,26 @@ class PolicyListView(PortalPage):
         user, asked = self.request.user, asked_by(self.request.GET)
         selection = PolicySelection(user, asked)
         counts, hits = selection.counts(), recent_hits(user, asked.cluster)
-        is_by_denials = asked.sorted_by == BY_DENIALS
-        first = denied_first(selection, hits) if is_by_denials else []
-        rows = PagedRows(first, selection.rows(without=first), counts.total)
-        page = Paginator(rows, ON_A_PAGE).get_page(self.request.GET.get("page"))
-        everything = query_of(asked, kind="", mode="", sync="", words="", namespace="")
+        figures = Figures(counts=counts, by_user=selection.by_user(), by_label=selection.by_label())
+        page = Paginator(_paged(selection, counts, hits), ON_A_PAGE).get_page(
+            self.request.GET.get("page")
+        )
+        narrowing = dict.fromkeys(NARROWING, "")
         return super().get_context_data(
             **kwargs,
             page=page,
-            lines=lines_of(page.object_list, hits),
+            lines=_grouped(lines_of(page.object_list, hits), asked.group, counts),
             asked=asked,
             total=counts.total,
             hits=hits,
             tabs=tabs_of(asked, counts),
-            facets=facets_of(asked, counts, visible_clusters(self.request)),
+            facets=facets_of(asked, figures, visible_clusters(self.request)),
             heads=heads_of(asked),
-            is_by_denials=is_by_denials,
-            by_denials=query_of(asked, order=""),
-            kept=[(name, getattr(asked, name)) for name in (*COUNTED, "order")],
-            everything=everything if asked.is_narrowed else query_of(asked, cluster=""),
+            shown=shown_columns(asked),
+            column_choices=column_choices(asked),
+            group_choices=group_choices(asked),
+            kept=[(name, getattr(asked, name)) for name in KEPT],
+            everything=query_of(asked, **narrowing if asked.is_narrowed else {"cluster": ""}),
             begin=self.begin(asked),
             asked_query=query_of(asked),
             rights=self.rights(asked.kind),
@@ -148,10 +137,31 @@ def recent_hits(user: Any, cluster: str) -> RecentHits:
     return hits_since(decisions, datetime.now(UTC) - HITS_OF)
 
 
+def _paged(selection: PolicySelection, counts: PolicyCounts, hits: RecentHits) -> PagedRows:
+    """All rows in the order asked for; only those with hits are read before a page is."""
+    asked = selection.asked
+    first = denied_first(selection, hits) if asked.sorted_by == BY_DENIALS else []
+    sizes = None
+    if first and asked.group:
+        numbers = counts.by_field[asked.group]
+        sizes = {group: numbers[group] for group in selection.groups()}
+    column = GROUPS.get(asked.group, "")
+    places = placed(first, counts.total, column=column, sizes=sizes)
+    return PagedRows(places, selection.rows(without=first))
+
+
 def denied_first(selection: PolicySelection, hits: RecentHits) -> list[PolicyRow]:
     """The policies asked for that have hits, those with the most first."""
     found = selection.rows_named(hits.by_policy.keys())
     return sorted(found, key=lambda row: (-hits.by_policy[key_of(row)].total, *key_of(row)))
+
+
+def _grouped(lines: list[dict[str, Any]], group: str, counts: PolicyCounts) -> list[dict[str, Any]]:
+    """The lines with the group of each, and how many policies all pages have of it."""
+    for line in lines:
+        line["group"] = line[GROUPS[group]] if group else ""
+        line["group_number"] = counts.by_field[group][line["group"]] if group else 0
+    return lines
 
 
 def lines_of(rows: Iterable[PolicyRow], hits: RecentHits) -> list[dict[str, Any]]:
@@ -165,6 +175,7 @@ def lines_of(rows: Iterable[PolicyRow], hits: RecentHits) -> list[dict[str, Any]
         line["bars"] = _bars(line["hits"].parts)
         line["sync"] = states.get(key, PORTAL_ONLY)
         line["address"], line["history"] = _row_addresses(line)
+        line["label_words"] = ", ".join(f"{key}={value}" for key, value in line["labels"].items())
         line["pick"] = "/".join(key)
         line["query"] = urlencode({"pick": line["pick"]})
         line["decisions"] = {

@@ -11,7 +11,14 @@ from django.db.models.functions import Coalesce
 
 from policies import roles
 from policies.drafts.kinds import PRIORITY_CLASS
-from policies.models import LimitRange, MetadataPolicy, PriorityClass, ResourceQuota
+from policies.models import (
+    LimitRange,
+    MetadataPolicy,
+    PolicyRevision,
+    PriorityClass,
+    ResourceQuota,
+)
+from portal.pages.policies.fleet.terms import MOST_WORDS, Terms, has_label
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:
@@ -25,6 +32,7 @@ POLICY_MODELS: Final[Mapping[str, Any]] = {
 LONGEST_FILTER: Final = 253
 _COLUMNS: Final = (
     "id", "kind_name", "cluster_text", "namespace_text", "name", "mode", "revision", "updated",
+    "labels",
 )  # fmt: skip
 _PLACE: Final = ("namespace_text", "name", "cluster_text", "kind_name")
 KINDS: Final = (*POLICY_MODELS, PRIORITY_CLASS.name)
@@ -34,6 +42,10 @@ PORTAL_ONLY: Final = "portal-only"
 """The state of a policy that no connected cluster has, or is to have."""
 COUNTED: Final = ("kind", "cluster", "namespace", "mode", "sync")
 """The fields that have facets or tabs."""
+NARROWING: Final = ("namespace", "kind", "mode", "sync", "user", "label", "words")
+"""The fields that leave policies out, but for the cluster."""
+GROUPS: Final = {"namespace": "namespace_text", "kind": "kind_name", "cluster": "cluster_text"}
+"""What rows can be grouped by, and the column of the query."""
 ORDERS: Final[Mapping[str, tuple[str, ...]]] = {
     BY_DENIALS: _PLACE,
     "name": ("name", "namespace_text", "cluster_text", "kind_name"),
@@ -55,8 +67,12 @@ class Asked:
     kind: str = ""
     mode: str = ""
     sync: str = ""
+    user: str = ""
+    label: str = ""
     words: str = ""
     order: str = ""
+    group: str = ""
+    columns: str = ""
 
     @property
     def sorted_by(self) -> str:
@@ -72,26 +88,31 @@ class Asked:
     @property
     def is_narrowed(self) -> bool:
         """Whether anything but the cluster, which the frame shows, is left out."""
-        return any((self.namespace, self.kind, self.mode, self.sync, self.words))
+        return any(getattr(self, name) for name in NARROWING)
 
 
 def asked_by(query: Mapping[str, str]) -> Asked:
-    """Read the fields of an address; a kind that has no tab is none."""
+    """Read the fields of an address; a kind that has no tab is none, nor is an unknown group."""
     asked = Asked(
         **{
             field.name: query.get(field.name, "").replace("\0", "").strip()[:LONGEST_FILTER]
             for field in fields(Asked)
         }
     )
-    return asked if asked.kind in KINDS else replace(asked, kind="")
+    return replace(
+        asked,
+        kind=asked.kind if asked.kind in KINDS else "",
+        group=asked.group if asked.group in GROUPS else "",
+        words=" ".join(asked.words.split()[:MOST_WORDS]),
+    )
 
 
-@dataclass(frozen=True, slots=True)
 class PolicySelection:
     """The policies that a person may see and asks for."""
 
-    user: Any
-    asked: Asked
+    def __init__(self, user: Any, asked: Asked, *, terms: Terms | None = None) -> None:
+        self.user, self.asked = user, asked
+        self._terms = terms or Terms(asked.words)
 
     def rows(self, *, without: Iterable[PolicyRow] = ()) -> Any:
         """One query of all kinds, in the order asked for; some rows can be left out."""
@@ -102,9 +123,16 @@ class PolicySelection:
         direction = "-" if self.asked.is_turned and self.asked.sorted_by != BY_DENIALS else ""
         queries = [
             query.exclude(pk__in=left_out.get(kind, ())).values(*_COLUMNS)
-            for kind, query in self._queries().items()
+            for kind, query in self.queries().items()
         ]
-        return _union(queries).order_by(f"{direction}{order[0]}", *order[1:])
+        group = [GROUPS[self.asked.group]] if self.asked.group else []
+        return _union(queries).order_by(*group, f"{direction}{order[0]}", *order[1:])
+
+    def groups(self) -> list[str]:
+        """The values of the column that groups, in the order of ``rows``; one query."""
+        column = GROUPS[self.asked.group]
+        values = [query.values_list(column).distinct() for query in self.queries().values()]
+        return list(dict.fromkeys(value for (value,) in _union(values).order_by(column)))
 
     def rows_named(self, keys: Collection[tuple[str, str, str, str]]) -> list[PolicyRow]:
         """The rows of these policies: cluster, kind, namespace and name."""
@@ -112,7 +140,7 @@ class PolicySelection:
         namespaces = {namespace for *_, namespace, _ in keys}
         queries = [
             query.filter(name__in=names, namespace__name__in=namespaces).values(*_COLUMNS)
-            for kind, query in self._queries().items()
+            for kind, query in self.queries().items()
             if kind in POLICY_MODELS
         ]
         if not queries:
@@ -122,15 +150,35 @@ class PolicySelection:
 
     def counts(self) -> PolicyCounts:
         """How many there are by the fields that have facets, chosen or not; one query."""
-        anything = replace(self.asked, **dict.fromkeys(COUNTED, ""))
-        by_kind = PolicySelection(self.user, anything)._queries(all_kinds=True)  # noqa: SLF001 - of its own class
+        by_kind = self._asking(**dict.fromkeys(COUNTED, "")).queries(all_kinds=True)
         columns = ("kind_name", "cluster_text", "namespace_text", "mode", "sync_text")
-        grouped = [
-            query.values_list(*columns).annotate(number=Count("pk")) for query in by_kind.values()
-        ]
-        return PolicyCounts.of(self.asked, _union(grouped))
+        queries = [query.values_list(*columns) for query in by_kind.values()]
+        return PolicyCounts.of(self.asked, _grouped(queries))
 
-    def _queries(self, *, all_kinds: bool = False) -> dict[str, Any]:
+    def by_user(self) -> Counter[str]:
+        """How many each person changed last, chosen or not; one query."""
+        queries = [
+            query.annotate(user_text=_user_text(kind)).values_list("user_text")
+            for kind, query in self._asking(user="").queries().items()
+            if kind in POLICY_MODELS
+        ]
+        return _numbers(queries)
+
+    def by_label(self) -> Counter[str]:
+        """How many have each label, chosen or not; one query, of equal sets of labels."""
+        queries = [
+            query.exclude(labels={}).values_list("labels")
+            for query in self._asking(label="").queries().values()
+        ]
+        found: Counter[str] = Counter()
+        for labels, number in _grouped(queries):
+            found.update({f"{key}={value}": number for key, value in labels.items()})
+        return found
+
+    def _asking(self, **other: str) -> PolicySelection:
+        return PolicySelection(self.user, replace(self.asked, **other), terms=self._terms)
+
+    def queries(self, *, all_kinds: bool = False) -> dict[str, Any]:
         """A query for each kind, with columns of the same names.
 
         The state in the cluster is among them only where it is counted or asked for: each row
@@ -161,8 +209,9 @@ class PolicySelection:
             wanted &= Q(namespace__name=asked.namespace)
         if asked.mode:
             wanted &= Q(enforcement=asked.mode)
-        for word in asked.words.split():
-            wanted &= Q(name__icontains=word) | Q(namespace__name__icontains=word)
+        if asked.label:
+            wanted &= has_label(asked.label)
+        wanted &= self._terms.of_policies(model.kind)
         found = seen.filter(wanted).annotate(
             kind_name=Value(model.kind, output_field=CharField()),
             cluster_text=F("namespace__cluster__name"),
@@ -174,6 +223,8 @@ class PolicySelection:
             found = found.annotate(sync_text=state)
         if asked.sync:
             found = found.filter(sync_text=asked.sync)
+        if asked.user:
+            found = found.annotate(user_text=_user_text(model.kind)).filter(user_text=asked.user)
         # Without an order: SQLite allows none in the parts of a UNION.
         return found.order_by()
 
@@ -190,15 +241,15 @@ class PolicySelection:
         if with_sync:
             seen = seen.annotate(sync_text=_sync_text(PRIORITY_CLASS.name, "cluster", ""))
         asked = self.asked
-        if asked.namespace or asked.mode:
+        if asked.namespace or asked.mode or asked.user:
             seen = seen.none()
         if asked.cluster:
             seen = seen.filter(cluster__name=asked.cluster)
         if asked.sync:
             seen = seen.filter(sync_text=asked.sync)
-        for word in asked.words.split():
-            seen = seen.filter(name__icontains=word)
-        return seen.order_by()
+        if asked.label:
+            seen = seen.filter(has_label(asked.label))
+        return seen.filter(self._terms.of_priority_classes()).order_by()
 
 
 def _sync_text(kind: str, cluster: str, namespace: str) -> Case:
@@ -219,6 +270,18 @@ def _sync_text(kind: str, cluster: str, namespace: str) -> Case:
         default=Coalesce(state, Value(PORTAL_ONLY)),
         output_field=CharField(),
     )
+
+
+def _user_text(kind: str) -> Coalesce:
+    """Who wrote the version in force; empty for what has no history: one look into an index."""
+    written = PolicyRevision.objects.filter(
+        cluster=OuterRef("namespace__cluster__name"),
+        kind=kind,
+        namespace=OuterRef("namespace__name"),
+        name=OuterRef("name"),
+        number=OuterRef("revision"),
+    )
+    return Coalesce(Subquery(written.order_by().values("user")[:1]), Value(""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +326,18 @@ class PolicyCounts:
 def key_of(row: PolicyRow) -> tuple[str, str, str, str]:
     """Cluster, kind, namespace and name of a row."""
     return row["cluster_text"], row["kind_name"], row["namespace_text"], row["name"]
+
+
+def _grouped(queries: list[Any]) -> Any:
+    return _union([query.annotate(number=Count("pk")) for query in queries]) if queries else ()
+
+
+def _numbers(queries: list[Any]) -> Counter[str]:
+    """Numbers by the one column of the queries."""
+    found: Counter[str] = Counter()
+    for value, number in _grouped(queries):
+        found[value] += number
+    return found
 
 
 def _union(queries: list[Any]) -> Any:

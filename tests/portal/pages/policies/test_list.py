@@ -222,6 +222,51 @@ def test_many_namespaces_are_chosen_from_with_the_largest_first(reader: Client) 
     assert narrowed.choices[0].label == "n-6"
 
 
+@pytest.mark.usefixtures("fleet")
+def test_who_changed_them_and_their_labels_are_facets(reader: Client) -> None:
+    quota("mine", labels={"team": "a", "tier": "1"})
+    quota("other", labels={"team": "b"}, namespace="other", cluster="edge")
+    everything = listed(reader)
+    assert facet(everything, "user") == {"tester": 6}
+    assert facet(everything, "label") == {"team=a": 1, "team=b": 1, "tier=1": 1}
+    assert [each.is_closed for each in everything["facets"]][-2:] == [True, True]
+    chosen_label = listed(reader, "?label=team%3Da")
+    assert names(chosen_label) == ["mine"]
+    assert facet(chosen_label, "label") == {"team=a": 1, "team=b": 1, "tier=1": 1}
+    assert facet(chosen_label, "user") == {"tester": 1}
+    assert facet(chosen_label, "cluster") == {"prod": 1}
+    assert not chosen_label["facets"][-1].is_closed
+    assert names(listed(reader, "?user=tester&cluster=edge")) == ["big", "other"]
+    assert listed(reader, "?user=nobody")["total"] == 0
+    assert listed(reader, "?user=tester&kind=PriorityClass")["total"] == 0
+
+
+@pytest.mark.usefixtures("fleet")
+@pytest.mark.parametrize("group", ["namespace", "kind", "cluster"])
+@pytest.mark.parametrize("order", ["", "name", "-name"])
+def test_groups_stand_together_with_their_numbers(reader: Client, group: str, order: str) -> None:
+    decided(1, "ResourceQuota", "rq")
+    context = listed(reader, f"?group={group}&order={order}")
+    groups = [line["group"] for line in context["lines"]]
+    assert groups == sorted(groups)
+    assert {line["group"]: line["group_number"] for line in context["lines"]} == {
+        name: groups.count(name) for name in groups
+    }
+    if not order:
+        of_rq = next(line["group"] for line in context["lines"] if line["name"] == "rq")
+        assert next(line["name"] for line in context["lines"] if line["group"] == of_rq) == "rq"
+
+
+@pytest.mark.usefixtures("fleet")
+def test_columns_are_chosen_in_the_address(reader: Client) -> None:
+    factories.limit_range(POD, name="labelled", labels={"team": "a"})
+    page = reader.get("/policies/?columns=mode+labels").content.decode()
+    assert "team=a" in page
+    assert "aria-sort" not in page  # the denials that sort it are not shown
+    assert 'class="col-cluster' not in page
+    assert 'name="columns" value="mode labels"' in page
+
+
 def test_hits_are_drawn_by_the_hour(reader: Client) -> None:
     factories.limit_range(POD)
     decided(1, "LimitRange", "lr")
@@ -237,7 +282,7 @@ def test_pages_hold_each_policy_once_with_exact_totals(
     quota("q-zzz")
     decided(1, "ResourceQuota", "q-000")
     reader.get("/policies/")
-    with django_assert_max_num_queries(14) as few:
+    with django_assert_max_num_queries(16) as few:
         reader.get("/policies/")
     made = ResourceQuota.objects.get(name="q-000")
     ResourceQuota.objects.bulk_create(
