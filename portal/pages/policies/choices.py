@@ -77,7 +77,7 @@ def tabs_of(asked: Asked, counts: PolicyCounts) -> list[FilterChoice]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class FacetFigures:
     """The numbers beside the list."""
 
     counts: PolicyCounts
@@ -85,7 +85,7 @@ class Figures:
     by_label: Counter[str]
 
 
-def facets_of(asked: Asked, figures: Figures, clusters: Sequence[str]) -> list[ListFacet]:
+def facets_of(asked: Asked, figures: FacetFigures, clusters: Sequence[str]) -> list[ListFacet]:
     """The fields beside the list; none without a choice."""
     counts = figures.counts
     modes, by_cluster, by_state = (counts.by_field[name] for name in ("mode", "cluster", "sync"))

@@ -16,7 +16,7 @@ from engine.policy import Enforcement
 from policies import roles
 from policies.drafts.kinds import BY_NAME
 from policies.models import PolicyRevision
-from portal.pages.policies.choices import Figures, facets_of, query_of, tabs_of
+from portal.pages.policies.choices import FacetFigures, facets_of, query_of, tabs_of
 from portal.pages.policies.fleet.columns import (
     column_choices,
     group_choices,
@@ -65,7 +65,9 @@ class PolicyListView(PortalPage):
         user, asked = self.request.user, asked_by(self.request.GET)
         selection = PolicySelection(user, asked)
         counts, hits = selection.counts(), recent_hits(user, asked.cluster)
-        figures = Figures(counts=counts, by_user=selection.by_user(), by_label=selection.by_label())
+        figures = FacetFigures(
+            counts=counts, by_user=selection.by_user(), by_label=selection.by_label()
+        )
         page = Paginator(_paged(selection, counts, hits), ON_A_PAGE).get_page(
             self.request.GET.get("page")
         )

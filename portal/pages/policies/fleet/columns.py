@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from portal.pages.policies.selection import Asked
 
 
-class Column(NamedTuple):
+class ListColumn(NamedTuple):
     """A column; the name sorts by it where ``sorts``, ``look`` is of its cells."""
 
     name: str
@@ -24,15 +24,15 @@ class Column(NamedTuple):
 
 
 COLUMNS: Final = (
-    Column("name", "Name"),
-    Column("namespace", "Namespace"),
-    Column("cluster", "Cluster", "only-wide"),
-    Column("labels", "Labels", "only-wide", sorts=False),
-    Column("mode", "Mode"),
-    Column("version", "Version", "figure only-wide"),
-    Column("changed", "Last change", "only-wide"),
-    Column("denials", "Denials 24 h", "figure"),
-    Column("sync", "Sync", "only-wide", sorts=False),
+    ListColumn("name", "Name"),
+    ListColumn("namespace", "Namespace"),
+    ListColumn("cluster", "Cluster", "only-wide"),
+    ListColumn("labels", "Labels", "only-wide", sorts=False),
+    ListColumn("mode", "Mode"),
+    ListColumn("version", "Version", "figure only-wide"),
+    ListColumn("changed", "Last change", "only-wide"),
+    ListColumn("denials", "Denials 24 h", "figure"),
+    ListColumn("sync", "Sync", "only-wide", sorts=False),
 )
 """In their order on the page."""
 _ALWAYS: Final = "name"
@@ -97,7 +97,7 @@ def _written(names: Collection[str]) -> str:
     return "" if tuple(chosen) == _USUAL else " ".join(chosen)
 
 
-def _head(asked: Asked, column: Column) -> ColumnHead:
+def _head(asked: Asked, column: ListColumn) -> ColumnHead:
     """Sorts by a column, and turns the order round where it sorts already."""
     name, is_sorted = column.name, asked.sorted_by == column.name
     if name == "denials":
