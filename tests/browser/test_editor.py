@@ -330,6 +330,48 @@ def test_save_is_in_sight_and_each_pane_scrolls_by_itself(visit: Callable[[str],
     assert box["y"] + box["height"] <= PHONE["height"]
 
 
+GRID = """() => {
+  const ink = document.createElement("canvas").getContext("2d");
+  const cut = (field) => {
+    const style = getComputedStyle(field);
+    ink.font = style.font;
+    const arrow = field.matches("select") ? 20 : 0;
+    const room = field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - arrow;
+    const text = field.matches("select") ? "PersistentVolumeClaim" : field.value;
+    return ink.measureText(text).width > room;
+  };
+  const row = document.querySelector(".limit-lines tbody tr");
+  const fields = [...row.querySelectorAll("td[data-label] :is(input:not([type=hidden]), select)")];
+  const heads = [...document.querySelectorAll(".limit-lines thead th")];
+  const isGrid = getComputedStyle(row).display === "table-row";
+  const left = (part) => part.getBoundingClientRect().left;
+  return {
+    cut: fields.filter(cut).map((field) => field.name),
+    beside: isGrid ? fields.filter((field, at) => Math.abs(left(field) - left(heads[at])) > 1).map((field) => field.name) : [],
+    headsCut: isGrid ? heads.slice(0, 7).filter((head) => head.scrollWidth > head.clientWidth).length : 0,
+  };
+}"""
+
+
+@pytest.mark.parametrize("width", [1440, 1101, 1000, 390])
+def test_grid_of_limits_shows_types_whole_below_their_headers(
+    visit: Callable[[str], Visitor], width: int
+) -> None:
+    visitor = visit("editor")
+    visitor.look(theme="light", size={"width": width, "height": 900})
+    page = visitor.go(f"{PLACE}/limitranges/limits/")
+    assert page.evaluate(GRID) == {"cut": [], "beside": [], "headsCut": 0}
+    assert visitor.overflow() == ""
+
+
+def test_condition_without_values_has_no_field_for_them(visit: Callable[[str], Visitor]) -> None:
+    page = visit("editor").go(f"{PLACE}/metadatapolicies/ownership/")
+    values = page.locator('[name="if-0-values"]')
+    assert values.is_hidden()
+    page.locator('[name="if-0-is"]').select_option("In")
+    assert values.is_visible()
+
+
 def test_policy_is_edited_without_scripts(
     browser: Browser, portal: Portal, states: dict[str, Any]
 ) -> None:

@@ -103,7 +103,7 @@ function take(answer, view, field, isOfServer) {
     view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } });
     isOfServer.now = false;
   }
-  for (const cell of document.querySelectorAll("#sheet input[placeholder]")) cell.placeholder = "";
+  for (const cell of document.querySelectorAll("#sheet input[placeholder]")) cell.placeholder = cell.dataset.blank ?? "";
   for (const item of answer.querySelectorAll("[data-derived] li")) {
     const cell = document.getElementById(item.dataset.cell);
     if (cell) cell.placeholder = item.textContent;
