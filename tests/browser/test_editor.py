@@ -336,7 +336,8 @@ GRID = """() => {
     const style = getComputedStyle(field);
     ink.font = style.font;
     const arrow = field.matches("select") ? 20 : 0;
-    const room = field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - arrow;
+    const padding = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
+    const room = field.clientWidth - padding - arrow;
     const text = field.matches("select") ? "PersistentVolumeClaim" : field.value;
     return ink.measureText(text).width > room;
   };
@@ -345,10 +346,12 @@ GRID = """() => {
   const heads = [...document.querySelectorAll(".limit-lines thead th")];
   const isGrid = getComputedStyle(row).display === "table-row";
   const left = (part) => part.getBoundingClientRect().left;
+  const isBeside = (field, at) => isGrid && Math.abs(left(field) - left(heads[at])) > 1;
+  const isCut = (head, at) => isGrid && at < fields.length && head.scrollWidth > head.clientWidth;
   return {
     cut: fields.filter(cut).map((field) => field.name),
-    beside: isGrid ? fields.filter((field, at) => Math.abs(left(field) - left(heads[at])) > 1).map((field) => field.name) : [],
-    headsCut: isGrid ? heads.slice(0, 7).filter((head) => head.scrollWidth > head.clientWidth).length : 0,
+    beside: fields.filter(isBeside).map((field) => field.name),
+    headsCut: heads.filter(isCut).length,
   };
 }"""
 
@@ -370,6 +373,26 @@ def test_condition_without_values_has_no_field_for_them(visit: Callable[[str], V
     assert values.is_hidden()
     page.locator('[name="if-0-is"]').select_option("In")
     assert values.is_visible()
+
+
+def test_differences_stand_side_by_side_where_they_fit(
+    visit: Callable[[str], Visitor], hand: Hand
+) -> None:
+    visitor = visit("editor")
+    page = visitor.go(f"{PLACE}/limitranges/limits/")
+    show(visitor, hand, "Diff")
+    hand.fill(page.locator('[name="row-0-max"]'), "3")
+    split = page.get_by_role("table", name="Differences side by side")
+    page.get_by_role("table", name="Differences line by line").wait_for()
+    assert split.count() == 0
+    hand.press(page.get_by_role("button", name="Split"))
+    split.wait_for()
+    hand.fill(page.locator('[name="row-0-max"]'), "4")
+    page.locator('.diff-split mark:text-is("\\"4\\"")').wait_for()
+    assert page.get_by_role("button", name="Split").get_attribute("aria-pressed") == "true"
+    visitor.look(theme="light", size=PHONE)
+    show(visitor, hand, "Diff")
+    assert split.count() == 0
 
 
 def test_policy_is_edited_without_scripts(
@@ -414,6 +437,9 @@ def test_open_states_are_accessible(visit: Callable[[str], Visitor], axe: Path, 
         show(visitor, HANDS["mouse"], tab)
         page.locator(f".edit-pane:not([hidden]) {shown}").first.wait_for()
         assert visitor.hindrances(axe) == []
+        if tab == "Diff":
+            page.get_by_role("button", name="Split").click()
+            assert visitor.hindrances(axe) == []
     visitor.main("button", "Save").click()
     page.locator("#save-dialog[open] #confirm").wait_for()
     assert visitor.hindrances(axe) == []

@@ -3,6 +3,7 @@
 import { setDiagnostics } from "@codemirror/lint";
 import { EditorView } from "@codemirror/view";
 import { offerDialogs } from "./workbench/dialogs.js";
+import { offerLooks } from "./workbench/looks.js";
 import { offerTabs } from "./workbench/tabs.js";
 import { yamlEditor } from "./workbench/yaml.js";
 
@@ -40,6 +41,7 @@ function edit(form) {
   if (!form.matches("[data-editor]")) return;
   const tabs = offerTabs(form, () => view.state.doc.toString());
   const dialogs = offerDialogs(form);
+  offerLooks(form);
   if (form.matches("form")) offerChecks(form, { view, field, isOfServer, later, stop: () => clearTimeout(timer), tabs, dialogs });
 }
 

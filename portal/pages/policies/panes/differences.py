@@ -1,9 +1,10 @@
-"""TextLines of two texts: one column, both line numbers, values that differ marked."""
+"""TextLines of two texts: in one column or beside each other, values that differ marked."""
 
 from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from itertools import groupby, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from portal.pages.policies.panes.yaml_lines import pieces_of
@@ -45,6 +46,20 @@ class Differences:
     def removed(self) -> int:
         """Lines that only the old text had."""
         return sum(line.sign == REMOVED for line in self.lines)
+
+    @property
+    def sides(self) -> Sequence[tuple[TextLine | None, TextLine | None]]:
+        """The lines of both texts beside each other; None where only the other text has one."""
+        sides: list[tuple[TextLine | None, TextLine | None]] = []
+        for is_same, lines in groupby(self.lines, key=lambda line: not line.sign):
+            group = list(lines)
+            if is_same:
+                sides += [(line, line) for line in group]
+                continue
+            old = [line for line in group if line.sign == REMOVED]
+            new = [line for line in group if line.sign == ADDED]
+            sides += zip_longest(old, new)
+        return sides
 
 
 def differences_of(before: str, after: str) -> Differences:

@@ -26,6 +26,13 @@ def test_lines_of_another_number_are_removed_and_added_unmarked() -> None:
     assert not any(piece.is_marked for line in found.lines for piece in line.pieces)
 
 
+def test_lines_stand_beside_those_whose_place_they_took() -> None:
+    found = differences_of("a: 1\nb: 2\nc: 3\n", "a: 1\nb: 4\nd: 5\nc: 3\n")
+    assert [(old and old.old, new and new.new) for old, new in found.sides] == [
+        (1, 1), (2, 2), (None, 3), (3, 4),
+    ]  # fmt: skip
+
+
 def test_long_texts_show_what_is_near_a_change() -> None:
     lines = [f"k{number}: v" for number in range(500)]
     found = differences_of("\n".join(lines), "\n".join([*lines[:250], "new: v", *lines[250:]]))
