@@ -1,17 +1,13 @@
-"""Impact of a draft: running pods that it would refuse if enforced, by owner; values that pass."""
+"""Impact of a draft: the running pods that it would refuse if it were enforced, by owner."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from admission.explain.restarts import restarts_of
 from admission.explain.running_pods import running_in
-from engine.decision import Reason
-from engine.quantity import Quantity
 from policies import snapshot
-from policies.drafts.kinds import LIMIT_RANGE
 from policies.simulation import with_unsaved
 
 if TYPE_CHECKING:
@@ -20,14 +16,9 @@ if TYPE_CHECKING:
     from admission.explain.restarts import RestartRow, Restarts
     from engine.decision import Violation
     from engine.policy import PolicySet
-    from policies.drafts.draft import Draft, PolicyPlace
     from policies.models import Cluster
 
     Manifest = Mapping[str, Any]
-
-MOST_VALUES: Final = 2
-"""Values that are tried: each evaluates all running pods again."""
-_BOUNDS: Final = {Reason.MAX_CONSTRAINT: "max", Reason.MIN_CONSTRAINT: "min"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,17 +104,6 @@ class DraftImpact:
         return (each for row in self.rows for each in row.restart.refusals)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassingValue:
-    """Another amount for a cell, and what it would still refuse."""
-
-    cell: str
-    bound: str
-    amount: str
-    refused: int
-    owners: int
-
-
 def impact_of(
     cluster: Cluster, namespaces: Sequence[str], manifest: Manifest, *, as_enforced: bool = True
 ) -> DraftImpact:
@@ -158,65 +138,3 @@ def retried(impact: DraftImpact, cluster: Cluster, manifest: Manifest) -> DraftI
             for namespace, each in impact.places.items()
         }
     )
-
-
-def passing_values(place: PolicyPlace, draft: Draft, impact: DraftImpact) -> list[PassingValue]:
-    """Values of the bound that refuses the most pods: the nearest that pass some, or all of them.
-
-    Only for ranges: limits of quotas depend on what else is charged.
-    """
-    if place.kind is not LIMIT_RANGE or draft.sheet is None or draft.manifest is None:
-        return []
-    name = str((draft.manifest.get("metadata") or {}).get("name") or "")
-    broken = [each for each in impact.violations() if _is_bound_of(each, name)]
-    if not broken:
-        return []
-    (rule, bound, resource), _ = Counter(map(_bound_key, broken)).most_common(1)[0]
-    path = f"spec.limits[{rule}].{bound}[{resource}]"
-    cell = place.kind.build(draft.sheet, draft.manifest).places.get(path, "")
-    if not cell:
-        return []
-    amounts = {_offered(each) for each in broken if _bound_key(each) == (rule, bound, resource)}
-    ordered = sorted((each for each in amounts if each), key=Quantity.parse, reverse=bound == "max")
-    passing = []
-    for amount in ordered[:MOST_VALUES]:
-        tried = retried(
-            impact, place.cluster, _with_amount(draft.manifest, rule, bound, resource, amount)
-        )
-        passing.append(
-            PassingValue(
-                cell=cell, bound=bound, amount=amount, refused=tried.refused, owners=tried.owners
-            )
-        )
-    return passing[::-1]
-
-
-def _is_bound_of(violation: Violation, name: str) -> bool:
-    policy = violation.policy
-    is_ours = policy is not None and (policy.kind, policy.name) == (LIMIT_RANGE.name, name)
-    return is_ours and violation.reason in _BOUNDS and bool(_offered(violation))
-
-
-def _bound_key(violation: Violation) -> tuple[int, str, str]:
-    return (
-        violation.rule or 0,
-        _BOUNDS.get(violation.reason, ""),
-        violation.numbers.get("resource", ""),
-    )
-
-
-def _offered(violation: Violation) -> str:
-    """The amount of the pod: its limit beyond a maximum, its request below a minimum."""
-    sides = (
-        ("limit", "request") if violation.reason is Reason.MAX_CONSTRAINT else ("request", "limit")
-    )
-    return next((violation.numbers[side] for side in sides if side in violation.numbers), "")
-
-
-def _with_amount(
-    manifest: Manifest, rule: int, bound: str, resource: str, amount: str
-) -> dict[str, Any]:
-    """The range with another amount in one of its bounds."""
-    limits = [dict(item) for item in manifest["spec"]["limits"]]
-    limits[rule][bound] = {**limits[rule][bound], resource: amount}
-    return {**manifest, "spec": {**manifest["spec"], "limits": limits}}

@@ -12,7 +12,7 @@ from engine.request import Operation, Phase
 from policies.ledger.release import release
 from policies.models import LedgerPass, LimitRange
 from tests import factories
-from tests.builders import pod, request
+from tests.builders import container, pod, request
 from tests.charges import admit
 from tests.people import person
 from tests.running_pods import OWNER, asks, on_record, running
@@ -91,6 +91,65 @@ def test_value_that_passes_is_offered_for_its_cell_with_what_it_refuses(editor: 
     assert used.context["form"]["row"][0]["max"].value == "3"
     audit: Any = editor.post(PAGE, {**sent, "do": "use:enforcement:audit"})
     assert audit.context["fields"]["enforcement"].value == "audit"
+
+
+def offered(client: Client, form: dict[str, str], page: str = PAGE) -> list[tuple[str, str, int]]:
+    """The values that pass: cell, amount, and how many pods they would still refuse."""
+    state: Any = client.get(page).context["state"]
+    sent = {"seen": "1", "shown": state.shown, "yaml": state.draft.text, **form}
+    answer: Any = client.post(f"{page}restarts/", sent)
+    return [(each.cell, each.amount, each.refused) for each in answer.context["values"]]
+
+
+def completed(app: dict[str, Any]) -> None:
+    """A running pod that was requested with less than it has: defaults completed it."""
+    bare = pod(app, name="web-1", uid="uid-web-1", ownerReferences=[OWNER])
+    on_record(request(bare, namespace="team"), Phase.MUTATE)
+    running(asks("web-1"))
+
+
+def test_ratio_that_passes_is_offered(editor: Client) -> None:
+    factories.resource_quota({"pods": "9"})
+    wide = container(limits={"cpu": "3"}, requests={"cpu": "1"})
+    narrow = container(limits={"cpu": "4"}, requests={"cpu": "1600m"})
+    running(
+        request(pod(wide, name="wide", uid="uid-wide"), namespace="team"),
+        request(pod(narrow, name="narrow", uid="uid-narrow"), namespace="team"),
+    )
+    form = {**GRID, "row-0-resource": "cpu", "row-0-maxLimitRequestRatio": "2"}
+    ratio = "row-0-maxLimitRequestRatio"
+    assert offered(editor, form) == [(ratio, "2500m", 1), (ratio, "3", 0)]
+
+
+def test_limit_of_a_quota_that_passes_counts_what_others_use(editor: Client) -> None:
+    factories.resource_quota({"requests.cpu": "6"})
+    running(asks("a"), asks("b", "2"))
+    hard = {"form": "on", "name": "rq", "hard-0-resource": "requests.cpu", "hard-0-amount": "4"}
+    found = offered(editor, hard, f"{PLACE}/resourcequotas/rq/")
+    # Each pod is asked for in the room that the other leaves: both need the 5 in use.
+    assert found == [("hard-0-amount", "5", 0)]
+
+
+def test_default_that_passes_is_offered_for_pods_without_an_amount(editor: Client) -> None:
+    factories.resource_quota({"pods": "9"})
+    completed(container(requests={"cpu": "2"}))
+    form = {**GRID, "row-0-resource": "cpu", "row-0-default": "1", "row-0-defaultRequest": "1"}
+    assert offered(editor, form) == [("row-0-default", "2", 0)]
+
+
+def test_default_is_lowered_to_the_bound_of_another_range(editor: Client) -> None:
+    factories.limit_range(RANGE, name="other")
+    factories.resource_quota({"pods": "9"})
+    completed(container())
+    form = {**GRID, "row-0-resource": "cpu", "row-0-default": "5", "row-0-defaultRequest": "1"}
+    assert offered(editor, form) == [("row-0-default", "4", 0)]
+
+
+def test_value_that_another_amount_of_the_draft_forbids_is_not_offered(editor: Client) -> None:
+    factories.resource_quota({"pods": "9"})
+    completed(container(requests={"cpu": "3"}))
+    form = {**GRID, "row-0-resource": "cpu", "row-0-default": "1", "row-0-max": "2"}
+    assert all(cell != "row-0-default" for cell, _, _ in offered(editor, form))
 
 
 @pytest.mark.parametrize(("percent", "code"), [(20, 422), (50, 302), (0, 422)])
