@@ -41,6 +41,7 @@ from portal.pages.policies.panes.differences import differences_of
 from portal.pages.policies.panes.history import history_of
 from portal.pages.policies.panes.observation import observed_by
 from portal.pages.policies.panes.places import PolicyPlaces, no_others, other_places, read_places
+from portal.pages.policies.panes.trial import choices, trial
 from portal.pages.policies.state import EditorState, change_lines, read_state
 from portal.pages.views import whole_number
 
@@ -323,6 +324,8 @@ class EditorView(PolicyPage):
         if self.request.headers.get("HX-Request") != "true":
             editor_context |= {"history": history_of(self), **self._label_choices()}
             editor_context["observed"] = observed_by(self)
+            if self.may_post():
+                editor_context |= choices(self.request, self.place, state.draft)
             return self.render_to_response(editor_context, status=status)
         self.template_name = self.script_template()
         # Status 200 even for findings: htmx swaps no other.
@@ -358,7 +361,6 @@ class EditorView(PolicyPage):
             "kept_draft": self.kept_draft if self.request.method == "GET" else None,
             "saved_draft": self._shown_draft,
             "is_continued": "draft" in self.request.GET,
-            "pod": self.request.POST.get("pod", ""),
             "here": self.here,
             "confirm_word": self.confirm_word,
             "confirm_what": "the number of namespaces"
@@ -372,6 +374,5 @@ class EditorView(PolicyPage):
         before = preview.load(self.place) if self.place.namespace else None
         if draft.is_fine and before is not None and draft.manifest is not None:
             draft_context["hints"] = preview.hints(self.place, draft.manifest, before)
-        if self.request.POST.get("do") == "try" and draft.manifest is not None:
-            draft_context |= preview.tried(draft.manifest, before, draft_context["pod"])
+        draft_context |= trial(self.request, self.place, draft, before)
         return {**draft_context, "before": before, **form_context(self.place, draft, before)}

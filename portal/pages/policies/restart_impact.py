@@ -14,7 +14,7 @@ from policies.drafts import danger
 from portal.pages.policies.editor import EditorView
 from portal.pages.policies.editor_new import NewPolicyView
 from portal.pages.policies.panes.impact import impact_of
-from portal.pages.policies.panes.passing import passing_values
+from portal.pages.policies.panes.other_values import passing_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

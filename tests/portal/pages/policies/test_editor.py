@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.test import Client
 
+from admission.models import AuditEvent
 from policies import services, snapshot
 from policies.models import LimitRange, PolicyRevision, PriorityClass, ResourceQuota
+from portal.pages.policies.panes.trial import NOT_ON_RECORD
 from tests import factories
 from tests.people import person
+from tests.running_pods import asks, on_record, running
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -70,7 +73,7 @@ def test_yaml_is_saved(editor: Client) -> None:
 def test_grid_and_what_it_keeps_are_shown(editor: Client) -> None:
     factories.limit_range(LIMITS, {"type": "Pod", "max": {"cpu": None}})
     page = editor.get(PAGE).content.decode()
-    assert 'name="row-0-max" value="4" placeholder=""' in page
+    assert 'name="row-0-max" value="4" placeholder="\N{EN DASH}"' in page
     assert 'name="row-0-default" value="" placeholder="4"' in page
     assert 'name="row-1-kept" value="1"' in page
 
@@ -262,6 +265,43 @@ def test_pod_is_tried_against_the_draft_and_the_stored(editor: Client) -> None:
     verdicts = [response.context[name].allowed for name in ("verdict", "verdict_now")]
     assert verdicts == [False, True]
     assert maximum() == "4"
+
+
+def test_recent_object_of_the_namespace_is_tried(editor: Client) -> None:
+    factories.resource_quota({"pods": "9"})
+    running(asks("web-1", "3"), asks("web-2", "3"), asks("batch-1", "1", owner=False))
+    offered = editor.get(PAGE).context["recent"]
+    assert [(each.kind, each.name, each.verdict) for each in offered] == [
+        ("Pod", "batch", "allowed"), ("Pod", "web", "allowed"),
+    ]  # fmt: skip
+    given = {**opened(editor), **GRID, **ROW, "row-0-max": "2", "do": "try:recent"}
+    tried: Any = editor.post(PAGE, {**given, "recent": offered[1].decision})
+    assert (tried.context["verdict"].allowed, tried.context["verdict_now"].allowed) == (False, True)
+    assert "web-2" in tried.context["pod"]
+    gone: Any = editor.post(PAGE, {**given, "recent": "0" * 16})
+    assert gone.context["try_error"] == NOT_ON_RECORD
+
+
+def test_recent_objects_of_other_namespaces_cannot_be_read(editor: Client) -> None:
+    on_record(asks("web-1", "3"))
+    elsewhere = AuditEvent.objects.get()
+    factories.namespace("elsewhere")
+    other = signed_in(person("ot", "editor", cluster="prod", namespace="elsewhere"))
+    page = PAGE.replace("/team/", "/elsewhere/").replace("lr/", "new")
+    assert other.get(page).context["recent"] == []
+    given = {"form": "on", "name": "x", "do": "try:recent", "recent": elsewhere.id}
+    assert other.post(page, given).context["try_error"] == NOT_ON_RECORD
+
+
+def test_example_beyond_the_maximum_of_the_draft_is_refused(editor: Client) -> None:
+    given = {**opened(editor), **GRID, **ROW, "row-0-max": "2"}
+    verdicts = {}
+    for title in ("At the maximum", "Above the maximum"):
+        tried: Any = editor.post(PAGE, {**given, "do": f"try:{title}"})
+        verdicts[title] = tried.context["verdict"].allowed
+    assert verdicts == {"At the maximum": True, "Above the maximum": False}
+    parts: Any = editor.post(PAGE, {**given, "do": "try:Bare pod"}, headers={"HX-Request": "true"})
+    assert b'id="pod-field" hx-swap-oob="true"' in parts.content
 
 
 def test_who_may_do_what(editor: Client) -> None:
