@@ -46,7 +46,6 @@ class QuotaPanel:
     may_change: bool
     is_raising: bool
     plot: UsagePlot
-    days: Sequence[int]
     tab: str
     consumers: QuotaConsumers | None
     denials: RefusedOwners
@@ -91,9 +90,8 @@ def build_panel(
             line,
             revisions,
             resource=resource if resource in line.placed.quota.hard else line.level.resource,
-            days=int(days) if days in {str(each) for each in DAYS} else DAYS[-1],
+            days=int(days) if days in {str(each) for each in DAYS} else max(DAYS),
         ),
-        days=DAYS,
         tab=query.get("tab", "") if query.get("tab") in TABS else TABS[0],
         consumers=consumers[0] if consumers else None,
         denials=refused_owners(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +11,7 @@ from policies import ledger
 from portal.pages.shell.quota_trends import PLOTTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from policies.models import PolicyRevision
     from portal.pages.shell.quota_lines import QuotaLine
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 420, 84
 TOP: Final = 14
 """Room above the plot for the words of the limit."""
-DAYS: Final = (7, 14)
-"""What may be looked at; older usage is not kept."""
+DAYS: Final = {1: "24 h", 7: "7 d", 14: "14 d"}
+"""What may be looked at, and its words; older usage is not kept."""
 _HEADROOM: Final = 1.08
 _TABLE_ROWS: Final = 15
 _WORDS_RISE, _WORDS_LINES = 13, 4
@@ -56,6 +56,7 @@ class UsagePlot:
     begin: datetime
     middle: datetime
     rows: Sequence[tuple[datetime, Quantity, Quantity]]
+    offered: Mapping[int, str] = field(default_factory=dict)
 
 
 def usage_plot(
@@ -65,17 +66,38 @@ def usage_plot(
     now = datetime.now(UTC)
     begin = now - min(timedelta(days=days), PLOTTED)
     placed = line.placed
-    points = ledger.points_by_uid({placed.cluster_id: [placed.key.uid]}, since=begin)
+    points = ledger.points_by_uid({placed.cluster_id: [placed.key.uid]}, since=now - PLOTTED)
     level = next((each for each in placed.levels if each.resource == resource), line.level)
-    used = [
+    stored = [
         (taken, Quantity.parse_json(amounts[resource]))
         for taken, amounts in points.get(placed.key.uid, ())
         if resource in amounts
     ]
+    used = _since(stored, begin)
     if level.used is not None:
         used.append((now, level.used))
     limits = _limits(revisions, resource, begin, level.hard)
-    return _drawn(resource, (begin, now), days, used, limits)
+    drawn = _drawn(resource, (begin, now), days, used, limits)
+    return replace(drawn, offered=_offered(now - stored[0][0] if stored else timedelta(0)))
+
+
+def _since(
+    stored: Sequence[tuple[datetime, Quantity]], begin: datetime
+) -> list[tuple[datetime, Quantity]]:
+    """The points from the beginning on, with the amount that was used then."""
+    # Usage is stored where it changes: until the next point the last one holds.
+    held = [amount for taken, amount in stored if taken < begin][-1:]
+    return [*((begin, amount) for amount in held), *(each for each in stored if each[0] >= begin)]
+
+
+def _offered(recorded: timedelta) -> Mapping[int, str]:
+    """The ranges that show more than the next smaller one does."""
+    shorter = (0, *DAYS)
+    return {
+        days: words
+        for (days, words), less in zip(DAYS.items(), shorter, strict=False)
+        if not less or recorded > timedelta(days=less)
+    }
 
 
 _Limit = tuple[datetime, Quantity, int, str]
@@ -153,7 +175,7 @@ def _drawn(
         steps=steps,
         begin=begin,
         middle=begin + (now - begin) / 2,
-        rows=_by_day(used, limits),
+        rows=_rows(used, limits, is_by_day=days > 1),
     )
 
 
@@ -167,11 +189,11 @@ def _stairs(points: Sequence[tuple[float, float]]) -> str:
     return " ".join(found)
 
 
-def _by_day(
-    used: Sequence[tuple[datetime, Quantity]], limits: Sequence[_Limit]
+def _rows(
+    used: Sequence[tuple[datetime, Quantity]], limits: Sequence[_Limit], *, is_by_day: bool
 ) -> list[tuple[datetime, Quantity, Quantity]]:
-    """The last amount of each day, newest first, with the limit of then."""
-    last = {moment.date(): (moment, amount) for moment, amount in used}
+    """The last amount of each day or each change, newest first, with the limit of then."""
+    last = {moment.date() if is_by_day else moment: (moment, amount) for moment, amount in used}
     rows = []
     for moment, amount in sorted(last.values(), key=lambda each: each[0], reverse=True)[
         :_TABLE_ROWS

@@ -221,6 +221,24 @@ def test_usage_shows_the_steps_of_the_limit(editor: Client) -> None:
     assert [(str(used), str(limit)) for _, used, limit in plot.rows] == [("7", "8"), ("4", "10")]
 
 
+@pytest.mark.parametrize(
+    ("ago", "offered"),
+    [(timedelta(hours=5), [1]), (timedelta(days=3), [1, 7]), (timedelta(days=9), [1, 7, 14])],
+)
+def test_time_ranges_are_offered_where_usage_is_recorded(
+    editor: Client, ago: timedelta, offered: list[int]
+) -> None:
+    made = quota({"pods": "10"}, {"pods": "7"})
+    QuotaUsagePoint.objects.create(
+        cluster=made.owner, quota_uid=made.uid, taken=timezone.now() - ago, used={"pods": "4"}
+    )
+    plot = panel(editor, "?days=1").plot
+    assert list(plot.offered) == offered
+    # What was used when the day began is known from the record before it.
+    assert [str(used) for _, used, _ in plot.rows] == ["7", "4"]
+    assert bool(plot.area)
+
+
 def test_tabs_count_denials_changes_and_requests(editor: Client) -> None:
     quota({"requests.cpu": "10"})
     quota({"requests.cpu": "8"}, {"requests.cpu": "6"})
