@@ -29,7 +29,7 @@ PACKAGES: Final = ROOT / "node_modules"
 LOCK: Final = ROOT / "package-lock.json"
 OLDEST_NODE: Final = 18
 # Styles that consist of packages alone: imported by scripts, or the fonts.
-_EMPTY_FILES: Final = ("fonts.css", "icons.svg", "plots.css", "quotas.css")
+_EMPTY_FILES: Final = ("fonts.css", "icons.svg", "plots.css")
 _CSS_IMPORT: Final = re.compile(r'@import url\("([^"]+)"\);')
 
 

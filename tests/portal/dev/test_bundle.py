@@ -131,3 +131,22 @@ def test_pages_load_what_is_built_in_both_ways() -> None:
     assert {name.partition("/")[0] for name in loaded} == {"portal"}
     found = {name.removeprefix("portal/") for name in loaded}
     assert built <= found <= built | of_scripts | {"icons.svg", "mark.svg"}
+
+
+@pytest.mark.parametrize(
+    "family", ["access", "clusters", "decisions", "home", "namespaces", "quotas"]
+)
+def test_pages_load_the_style_of_their_family(family: str) -> None:
+    pages = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in (bundle.ROOT / "templates" / family).glob("*.html")
+    }
+    sheet = f"{{% static 'portal/{family}.css' %}}"
+    unstyled = [name for name, text in pages.items() if "{% extends" in text and sheet not in text]
+    assert unstyled == []
+
+
+def test_styles_of_families_are_not_loaded_by_all_pages() -> None:
+    common = (bundle.SOURCES / "css" / "portal.css").read_text(encoding="utf-8")
+    # The palette is a part of the frame.
+    assert re.findall(r"pages/(\w+)/", common) == ["search"]
