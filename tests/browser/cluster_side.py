@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tests.browser.visitor import Visitor
 
@@ -17,8 +17,9 @@ def review_pod(
     name: str,
     namespace: str,
     labels: Mapping[str, str] | None = None,
+    phases: Sequence[str] = ("mutate",),
 ) -> None:
-    """Ask for a decision about a pod, as the API server of ``demo`` does."""
+    """Ask for decisions about a pod, as the API server of ``demo`` does."""
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -36,9 +37,10 @@ def review_pod(
         "object": pod,
     }
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-    answer = visitor.context.request.post(
-        "/admission/demo/mutate",
-        data=review,
-        headers={"Authorization": f"Bearer {world['credential']}"},
-    )
-    assert answer.ok
+    for phase in phases:
+        answer = visitor.context.request.post(
+            f"/admission/demo/{phase}",
+            data=review,
+            headers={"Authorization": f"Bearer {world['credential']}"},
+        )
+        assert answer.ok

@@ -121,6 +121,25 @@ def test_newer_decisions_wait_until_they_are_asked_for(
     assert not button.is_visible()
 
 
+def test_two_calls_are_one_line_that_leads_to_both(
+    visit: Callable[[str], Visitor], world: dict[str, Any], hand: Hand
+) -> None:
+    visitor = visit("viewer")
+    name = f"both-calls-by-{type(hand).__name__.lower()}"
+    review_pod(visitor, world, name=name, namespace="search", phases=("mutate", "validate"))
+    page = visitor.go(f"/decisions/?namespace=search&name={name}")
+    assert page.locator(LOG).count() == 1
+    assert page.locator(".total b").inner_text() == "2 decisions"
+    hand.press(page.locator(f"{LOG} [data-open]"))
+    panel = page.get_by_role("complementary", name="The decision in short")
+    hand.press(panel.locator("[data-other-call]"))
+    page.wait_for_url("**/decisions/0*")
+    other = page.url
+    hand.press(page.locator("[data-other-call]"))
+    page.wait_for_url(lambda url: url != other)
+    assert page.get_by_role("heading", name=name).is_visible()
+
+
 def test_a_view_is_saved_found_and_deleted(visit: Callable[[str], Visitor], hand: Hand) -> None:
     visitor = visit("viewer")
     page = visitor.go("/decisions/?verdict=denied")

@@ -105,6 +105,23 @@ def test_a_decision_leads_to_those_beside_it_in_the_list(
     assert page.locator("[data-place]").inner_text().startswith("2 of ")
 
 
+def test_a_phone_has_the_link_and_the_decisions_beside(
+    visit: Callable[[str], Visitor], axe: Path, hand: Hand
+) -> None:
+    visitor = visit("viewer")
+    visitor.look(theme="light", size=PHONE)
+    page = visitor.go("/decisions/?verdict=denied")
+    hand.press(page.locator(".log [data-open]").nth(1))
+    for name, number in (("Next", 3), ("Previous", 2)):
+        hand.press(page.get_by_role("link", name=f"{name} decision of the list"))
+        page.wait_for_load_state("load")
+        assert page.locator("[data-place]").text_content().startswith(f"{number} of ")  # type: ignore[union-attr]  # it is there
+    assert page.get_by_role("button", name="Copy link").is_visible()
+    assert top(page.locator(".why-title .actions")) < top(page.locator(".why-facts"))
+    assert visitor.overflow() == ""
+    assert visitor.hindrances(axe) == []
+
+
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
 def test_all_rows_open_are_accessible(
     visit: Callable[[str], Visitor], axe: Path, world: dict[str, Any], size: dict[str, int]

@@ -1,8 +1,9 @@
 """SearchPage: DecisionLines grouped by owner, PagePosition, Cursors to newer and older lines.
 
-Objects of one owner that were refused for the same reasons become one line. A page is named by the
-decision id before which its stretch of rows begins, and by how many of the lines of that stretch
-come before it. The record only grows at its newer end: such a name stays true.
+The two calls of a request become one line, and so do objects of one owner that were refused for the
+same reasons. A page is named by the decision id before which its stretch of rows begins, and by how
+many of the lines of that stretch come before it. The record only grows at its newer end: such a
+name stays true.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from admission.models import Verdict, decision_id
 from admission.record.narrative import summary
+from admission.record.search.calls import other_calls, stronger
 from admission.record.search.facets import with_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from admission.models import AuditEvent
     from admission.record.search.search import Sample, Sampled, Search
@@ -29,11 +31,27 @@ LISTED: Final = 20
 
 @dataclass(slots=True, kw_only=True)
 class DecisionLine:
-    """One line of the list: a decision, and earlier ones that are like it."""
+    """One line of the list: a request by its stronger decision, and earlier ones that are like it.
+
+    ``other`` is the decision about the request's other call. ``calls`` counts all decisions.
+    """
 
     newest: Sampled
+    other: Sampled | None = None
     alike: list[Sampled] = field(default_factory=list)
+    calls: int = 1
     event: AuditEvent | None = None
+    other_event: AuditEvent | None = None
+
+    @property
+    def first_id(self) -> str:
+        """The id of the newest decision, which is where the line stands in the list."""
+        return max(self.newest.id, self.other.id) if self.other else self.newest.id
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """The decisions that the line shows."""
+        return (self.newest.id, self.other.id) if self.other else (self.newest.id,)
 
     @property
     def summary(self) -> str:
@@ -42,7 +60,7 @@ class DecisionLine:
 
     @property
     def number(self) -> int:
-        """How many decisions the line stands for."""
+        """How many requests the line stands for."""
         return len(self.alike) + 1
 
     @property
@@ -65,21 +83,47 @@ class DecisionLine:
         return with_fields(line_fields, verdict="denied", name=name, reason=reason)
 
 
-def grouped(rows: Iterable[Sampled]) -> list[DecisionLine]:
-    """Group repeated refusals under the newest of them; every other row is a line of its own."""
+def grouped(rows: Sequence[Sampled]) -> list[DecisionLine]:
+    """Group calls by request, and repeated refusals under the newest of them."""
     lines: list[DecisionLine] = []
     line_of_refusal: dict[tuple[object, ...], DecisionLine] = {}
-    for row in rows:
-        if row.verdict != Verdict.DENIED or not row.owner:
-            lines.append(DecisionLine(newest=row))
-            continue
+    for row, other in _requests(rows):
+        calls = 2 if other else 1
         refusal = (row.cluster, row.namespace, row.kind, row.phase, row.owner, row.reasons)
-        if refusal in line_of_refusal:
-            line_of_refusal[refusal].alike.append(row)
-        else:
-            lines.append(line := DecisionLine(newest=row))
+        is_repeatable = row.verdict == Verdict.DENIED and bool(row.owner)
+        if is_repeatable and refusal in line_of_refusal:
+            line = line_of_refusal[refusal]
+            line.alike.append(row)
+            line.calls += calls
+            continue
+        lines.append(line := DecisionLine(newest=row, other=other, calls=calls))
+        if is_repeatable:
             line_of_refusal[refusal] = line
     return lines
+
+
+def _requests(rows: Sequence[Sampled]) -> Iterator[tuple[Sampled, Sampled | None]]:
+    """Each request once, where its newest call stands: the call that decided, and the other."""
+    others = other_calls(rows)
+    told: set[str] = set()
+    for row in rows:
+        if row.id in told:
+            continue
+        other = others.get(row.id)
+        if other is None:
+            yield row, None
+            continue
+        told.add(other.id)
+        decided = stronger(row, other)
+        yield decided, other if decided is row else row
+
+
+def read_events(search: Search, lines: Sequence[DecisionLine]) -> None:
+    """Read the decisions that lines show; one statement."""
+    events = search.events(line_id for line in lines for line_id in line.ids)
+    for line in lines:
+        line.event = events.get(line.newest.id)
+        line.other_event = events.get(line.other.id) if line.other else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +152,11 @@ class PagePosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPage:
-    """Some lines, and cursors to the pages beside; empty where there is none."""
+    """Some lines of the ``number`` of a sample, and cursors to the pages beside; empty: none."""
 
     sample: Sample
     lines: Sequence[DecisionLine]
+    number: int
     newer: Cursor
     older: Cursor
 
@@ -123,7 +168,7 @@ def page(search: Search, position: PagePosition) -> SearchPage:
     lines = grouped(sample.rows)
     first_line = position.line
     if position.after:
-        first_line = max(0, sum(line.newest.id > position.after for line in lines) - SIZE)
+        first_line = max(0, sum(line.first_id > position.after for line in lines) - SIZE)
     next_line = first_line + SIZE
     shown = lines[first_line:next_line]
     newer: Cursor = {}
@@ -132,12 +177,11 @@ def page(search: Search, position: PagePosition) -> SearchPage:
     elif sample.before:
         newer = {"after": sample.rows[0].id if sample.rows else sample.before}
     older_sample = {"before": sample.older} if sample.older else {}
-    events = search.events(line.newest.id for line in shown)
-    for line in shown:
-        line.event = events.get(line.newest.id)
+    read_events(search, shown)
     return SearchPage(
         sample=sample,
         lines=[line for line in shown if line.event],  # retention may have removed others since
+        number=len(lines),
         newer=newer,
         older=_line_cursor(sample, next_line) if next_line < len(lines) else older_sample,
     )

@@ -46,8 +46,8 @@ _INDEXED_FIELDS: Final = ("cluster", "namespace", "name", "request_uid", "since"
 _LARGE: Final = ("trace", "charges", "policies", "groups", "policy_names", "request")
 PRIORITY: Final = '"priorityClassName":"'
 COLUMNS: Final = (
-    "id", "created", "cluster", "namespace", "kind", "name", "phase", "user", "verdict", "dry_run",
-    "reasons", "policy_names", "request_excerpt",
+    "id", "created", "cluster", "namespace", "kind", "sub_resource", "name", "operation", "phase",
+    "user", "verdict", "dry_run", "reasons", "policy_names", "request_excerpt",
 )  # fmt: skip
 _JSON: Final = json.JSONDecoder()
 
@@ -61,7 +61,9 @@ class Sampled:
     cluster: str
     namespace: str
     kind: str
+    sub_resource: str
     name: str
+    operation: str
     phase: str
     user: str
     verdict: str

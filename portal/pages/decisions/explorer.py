@@ -18,7 +18,7 @@ from admission.record.search import histogram, stream
 from admission.record.search import query as search_query
 from admission.record.search.facets import with_fields
 from admission.record.search.overview import overview
-from admission.record.search.pages import PagePosition, grouped, page
+from admission.record.search.pages import PagePosition, grouped, page, read_events
 from admission.record.search.saved_views import usable_views
 from admission.record.search.search import Search
 from policies import roles
@@ -109,6 +109,7 @@ class DecisionListView(RecordMixin, TemplateView):
             filtered=any(asked.values()),
             sample=found.sample,
             number=search.count(found.sample) if search.is_valid else None,
+            lines=found.number,
             period=period_of(asked, self._moments(search), datetime.now(UTC)),
             asked=[(name, text) for name, text in asked.items() if text],
             facets=facet_column(found.sample.rows, asked),
@@ -163,14 +164,12 @@ class NewerDecisionsView(RecordMixin, View):
         if not (sample and sample.rows):
             return HttpResponse(status=204)
         newer_lines = grouped(sample.rows)
-        events_by_id = search.events(newer_line.newest.id for newer_line in newer_lines)
-        for newer_line in newer_lines:
-            newer_line.event = events_by_id[newer_line.newest.id]
+        read_events(search, newer_lines)
         tail_query = _tail_query(sample, self.fields(search))
         newer_context = {
             "rows": newer_lines,
             "log": list(log_rows(newer_lines)),
-            "number": len(sample.rows),
+            "number": sum(newer_line.number for newer_line in newer_lines),
             "tail": tail_query,
         }
         return render(request, "decisions/_newer.html", newer_context)

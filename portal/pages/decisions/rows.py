@@ -26,6 +26,11 @@ class LogRow:
     event: AuditEvent
 
     @property
+    def other(self) -> AuditEvent | None:
+        """The decision about the request's other call."""
+        return self.line.other_event
+
+    @property
     def name(self) -> str:
         """The owner's name; the object's where no controller made it."""
         return self.line.newest.owner.name or owner_name(self.event)
@@ -42,8 +47,21 @@ class LogRow:
 
     @property
     def milliseconds(self) -> str:
-        """How long the decision took."""
-        return f"{self.event.duration_us / 1000:.1f}"
+        """How long the decisions about the request took."""
+        return milliseconds(self.event, *([self.other] if self.other else []))
+
+    @property
+    def calls(self) -> str:
+        """Each call of the request with its time, the first one first; empty for one call."""
+        if self.other is None:
+            return ""
+        calls = sorted((self.event, self.other), key=lambda call: (call.created, call.phase))
+        return ", ".join(f"{call.phase} {milliseconds(call)} ms" for call in calls)
+
+
+def milliseconds(*events: AuditEvent) -> str:
+    """How long decisions took together."""
+    return f"{sum(event.duration_us for event in events) / 1000:.1f}"
 
 
 def owner_name(event: AuditEvent) -> str:

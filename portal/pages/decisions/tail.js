@@ -29,7 +29,7 @@ export function offerTail() {
     const isFull = waiting.querySelectorAll("tr").length >= MOST;
     show.hidden = !found;
     show.textContent = `${found.toLocaleString("en")}${isFull ? "+" : ""} new`;
-    if (found) status.textContent = `${show.textContent} decision${found === 1 ? "" : "s"}`;
+    if (found) status.textContent = `${show.textContent} request${found === 1 ? "" : "s"}`;
   };
   button.hidden = false;
   button.addEventListener("click", () => follow(!timer));

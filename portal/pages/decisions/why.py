@@ -16,6 +16,7 @@ from admission.explain.explanation import explain
 from admission.models import AuditEvent
 from admission.record import owners
 from admission.record.narrative import sentence
+from admission.record.search.calls import other_call_of
 from admission.record.search.facets import with_fields
 from admission.record.search.search import Search
 from policies import roles
@@ -26,7 +27,7 @@ from portal.pages.decisions.reasons.copies import as_kubectl, copies
 from portal.pages.decisions.reasons.faults import faults_of, headline
 from portal.pages.decisions.reasons.links import PolicyLinks
 from portal.pages.decisions.reasons.trace import SetBy, changed_words, trace_rows
-from portal.pages.decisions.rows import owner_name
+from portal.pages.decisions.rows import milliseconds, owner_name
 from portal.pages.decisions.words import patch_words, short_user
 from portal.pages.views import PortalPage
 
@@ -69,6 +70,7 @@ class DecisionMixin:
         found = event.observed if event.allowed else event.violations
         deciding_policy = (found[0].get("policy") or {}) if found else {}
         request, today = explanation.request, explanation.today
+        other = other_call_of(event)
         return {
             "event": event,
             "explanation": explanation,
@@ -80,7 +82,9 @@ class DecisionMixin:
             "not_listed": event.more_violations + event.more_observed,
             "changes": patch_words(event.patch),
             "account": short_user(event.user),
-            "milliseconds": f"{event.duration_us / 1000:.1f}",
+            "milliseconds": milliseconds(event),
+            "other": other,
+            "other_milliseconds": milliseconds(other) if other else "",
             "today": today,
             "today_differs": today is not None and today.allowed != event.allowed,
             "is_of_then": explanation.rules is not None,
