@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.browser.cluster_side import review_pod
-from tests.browser.visitor import PHONE
+from tests.browser.visitor import PHONE, WIDE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.ui
 LOG = ".log > tbody > tr"
 FIRST_ROW_AT_MOST = 300
+REASON_AT_LEAST = 150
 GAP = "part => part.getBoundingClientRect().bottom - innerHeight"
 HEIGHTS = f"[...new Set([...document.querySelectorAll('{LOG}')].map((row) => row.offsetHeight))]"
 
@@ -138,6 +139,63 @@ def test_two_calls_are_one_line_that_leads_to_both(
     hand.press(page.locator("[data-other-call]"))
     page.wait_for_url(lambda url: url != other)
     assert page.get_by_role("heading", name=name).is_visible()
+
+
+def test_columns_are_chosen_and_remembered(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    visitor = visit("viewer")
+    page = visitor.go("/decisions/?namespace=payments")
+    hand.press(page.locator("details.columns > summary"))
+    hand.tick(page.get_by_label("Cluster", exact=True).locator("visible=true"))
+    hand.press(page.locator(".columns-form").get_by_role("button", name="Apply"))
+    page.wait_for_url("**/decisions/?namespace=payments&columns=cluster*")
+    visitor.go("/decisions/?verdict=denied")
+    heads = page.locator(".log th:visible").all_inner_texts()
+    assert heads[4:] == ["Cluster", "User", "Operation", "Duration"]
+    reason = page.locator(".log th.reason").bounding_box()
+    assert reason is not None
+    assert reason["width"] >= REASON_AT_LEAST
+
+
+def test_the_oldest_come_first_if_asked(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    page = visit("viewer").go("/decisions/?namespace=payments")
+    hand.press(page.locator(".log th.when a"))
+    page.wait_for_url("**/decisions/?namespace=payments&sort=time")
+    assert page.locator(".log th.when").get_attribute("aria-sort") == "ascending"
+    moments = page.locator(".log td.when time").evaluate_all("all => all.map((t) => t.dateTime)")
+    assert moments == sorted(moments)
+    hand.press(page.get_by_role("navigation", name="Pages").get_by_role("link", name="Newer"))
+    page.wait_for_url("**/decisions/?*line=50*")
+    later = page.locator(".log td.when time").first.get_attribute("datetime")
+    assert later is not None
+    assert later >= moments[-1]
+
+
+def test_groups_open_to_their_decisions(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    page = visit("viewer").go("/decisions/?last=24h")
+    hand.press(page.locator("details.group-by > summary"))
+    hand.press(page.locator("details.group-by").get_by_role("link", name="Reason"))
+    page.wait_for_url("**/decisions/?last=24h&group=reason")
+    row = page.locator(".groups-table tbody tr", has=page.locator("a")).first
+    assert top_of(page, ".groups-table tbody tr") <= FIRST_ROW_AT_MOST
+    number = row.locator(".figure").first.inner_text()
+    hand.press(row.locator("a"))
+    page.wait_for_url("**/decisions/?*reason=*")
+    assert page.locator(".total b").inner_text().removesuffix(" decisions") == number
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_looks_are_accessible(visit: Callable[[str], Visitor], axe: Path, theme: str) -> None:
+    visitor = visit("viewer")
+    for size in (WIDE, PHONE):
+        visitor.look(theme=theme, size=size)
+        page = visitor.go("/decisions/?sort=time")
+        if size == WIDE:
+            page.locator("details.columns > summary").click()
+            assert visitor.hindrances(axe) == []
+        page = visitor.go("/decisions/?group=owner")
+        page.locator("details.group-by > summary").click()
+        assert visitor.hindrances(axe) == []
+        assert visitor.overflow() == ""
 
 
 def test_a_view_is_saved_found_and_deleted(visit: Callable[[str], Visitor], hand: Hand) -> None:

@@ -28,7 +28,8 @@ class Overview:
 def overview(search: Search, sample: Sample, query: Mapping[str, str], user: Any) -> Overview:
     """Bars of the sample; where it is incomplete, of the tallies if these can answer."""
     now = datetime.now(UTC)
-    if not sample.is_whole and histogram.can_tally(query):
+    asked = {name: query.get(name, "") for name in search.filter.filters}
+    if not sample.is_whole and histogram.can_tally(asked):
         with suppress(LookupError):
             clusters = whole_clusters(user, query.get("cluster", ""))
             bars = histogram.of_tallies(_span(search, query, now), query, clusters, now)

@@ -8,7 +8,7 @@ name stays true.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -184,6 +184,31 @@ def page(search: Search, position: PagePosition) -> SearchPage:
         number=len(lines),
         newer=newer,
         older=_line_cursor(sample, next_line) if next_line < len(lines) else older_sample,
+    )
+
+
+def oldest_page(search: Search, position: PagePosition) -> SearchPage:
+    """The same, the oldest lines first: a stretch after a decision id, and its lines from there."""
+    beginning = search.beginning
+    after = position.after or beginning
+    sample = search.following(after, position.before)
+    if not position.after:
+        sample = replace(sample, older="")
+    lines = grouped(sample.rows)[::-1]
+    next_line = position.line + SIZE
+    shown = lines[position.line : next_line]
+    read_events(search, shown)
+    newer: Cursor = {}
+    if next_line < len(lines):
+        newer = {"after": after, **_line_cursor(sample, next_line)}
+    elif sample.before:
+        newer = {"after": decision_id.highest_before(decision_id.moment(sample.before))}
+    return SearchPage(
+        sample=sample,
+        lines=[line for line in shown if line.event],
+        number=len(lines),
+        newer=newer,
+        older={},
     )
 
 

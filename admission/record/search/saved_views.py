@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MOST_VIEWS: Final = 40
 """Saved views of one person."""
 LONGEST_NAME: Final = 60
+LOOKS: Final = ("columns", "sort", "group")
+"""Fields of the explorer's address that say how the decisions are shown."""
 
 
 def usable_views(user: Any) -> list[SavedView]:
@@ -66,7 +68,7 @@ def plain_name(text: str) -> str:
 
 
 def known_query(text: str) -> str:
-    """A query string with the fields of the filter, and nothing else."""
+    """A query string with the fields of the filter and the look, and nothing else."""
     fields = fields_of_query(text)
     return with_fields({name: fields.get(name, "").replace("\0", "") for name in query_fields()})
 
@@ -78,5 +80,5 @@ def fields_of_query(text: str) -> dict[str, str]:
 
 
 def query_fields() -> Iterable[str]:
-    """The fields of the filter."""
-    return list(AuditEventFilter({}, queryset=AuditEvent.objects.none()).filters)
+    """The fields of the filter, and those of the look."""
+    return [*AuditEventFilter({}, queryset=AuditEvent.objects.none()).filters, *LOOKS]

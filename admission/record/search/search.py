@@ -22,7 +22,7 @@ from django.db.models.functions import Cast, StrIndex, Substr
 from admission.models import AnswerKind, Verdict, decision_id, outcome_of, partitions
 from admission.models.audit_event import CappedCount
 from admission.record import owners
-from admission.record.filters import AuditEventFilter
+from admission.record.filters import LENGTHS, AuditEventFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,6 +41,7 @@ DAYS: Final = partitions.LONGEST_STRETCH
 """Days of the record that one statement reads ..."""
 MOST_DAYS: Final = 4 * DAYS
 """... and where an index has shown that they hold few rows."""
+_FIRST_MOMENT: Final = datetime(1970, 1, 2, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _INDEXED_FIELDS: Final = ("cluster", "namespace", "name", "request_uid", "since", "until", "last")
 _LARGE: Final = ("trace", "charges", "policies", "groups", "policy_names", "request")
@@ -189,6 +190,33 @@ class Search:
         if edge:
             return decision_id.lowest(edge + _MILLISECOND)
         return decision_id.lowest(end) if end and end < datetime.now(UTC) else ""
+
+    @property
+    def beginning(self) -> str:
+        """An id before all that the search finds: of its period, or of the record."""
+        days = partitions.recent_days(connections[self._base.db])
+        asked = self.filter.form.cleaned_data if self.is_valid else {}
+        moments = [partitions.bounds(days[0])[0] if days else _FIRST_MOMENT]
+        moments += [asked["since"]] if asked.get("since") else []
+        if last := LENGTHS.get(self.query.get("last", "")):
+            moments.append(datetime.now(UTC) - last)
+        return decision_id.highest_before(min(max(moments), datetime.now(UTC)))
+
+    def following(self, after: str, before: str = "") -> Sample:
+        """The matches next newer than a decision id; ``before`` is where the next ones begin.
+
+        The search chooses that if it is not given; empty: there are none.
+        """
+        before = before or self.ahead(after)
+        until = self.filter.form.cleaned_data.get("until")
+        if before and until and decision_id.moment(before) >= until:
+            before = ""
+        rows = self.found.newer_than(after)
+        rows = rows.older_than(before) if before else rows
+        excerpted = rows.annotate(request_excerpt=request_excerpt()).newest_first()
+        sampled_rows = tuple(sampled(row) for row in excerpted.values(*COLUMNS)[: 2 * SAMPLE])
+        searched_to = decision_id.moment(before) if before else None
+        return Sample(rows=sampled_rows, before=before, older=after, searched_to=searched_to)
 
     def newer(self, after: str, number: int) -> Sample:
         """At most ``number`` decisions next newer than a decision id."""

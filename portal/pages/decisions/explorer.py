@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from django.conf import settings
 from django.contrib.auth.mixins import LoginRequiredMixin
-from django.http import Http404, HttpResponse, HttpResponseBadRequest, StreamingHttpResponse
-from django.shortcuts import redirect, render
+from django.http import (
+    Http404,
+    HttpResponse,
+    HttpResponseBadRequest,
+    HttpResponseRedirect,
+    StreamingHttpResponse,
+)
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 from django.views.generic import TemplateView, View
@@ -18,12 +26,21 @@ from admission.record.search import histogram, stream
 from admission.record.search import query as search_query
 from admission.record.search.facets import with_fields
 from admission.record.search.overview import overview
-from admission.record.search.pages import PagePosition, grouped, page, read_events
+from admission.record.search.pages import (
+    PagePosition,
+    SearchPage,
+    grouped,
+    oldest_page,
+    page,
+    read_events,
+)
 from admission.record.search.saved_views import usable_views
 from admission.record.search.search import Search
 from policies import roles
 from policies.tokens.plain_views import TakesToken
 from portal.pages.decisions.facet_column import facet_column
+from portal.pages.decisions.groups import GROUPS, grouped_by
+from portal.pages.decisions.looks import COOKIE, Look
 from portal.pages.decisions.periods import period_of
 from portal.pages.decisions.rows import log_rows
 
@@ -34,6 +51,7 @@ if TYPE_CHECKING:
 
 
 TAIL: Final = 50
+_PLACE: Final = ("before", "after", "line")
 _EXPORT_WRITERS: Final = {"csv": stream.as_csv, "jsonl": stream.as_jsonl}
 
 
@@ -68,6 +86,11 @@ class RecordMixin(LoginRequiredMixin):
         """The search of the address, among visible decisions."""
         return Search(self.request.GET.dict(), visible_decisions(self.request.user))
 
+    @cached_property
+    def look(self) -> Look:
+        """How the decisions are shown."""
+        return Look.of(self.request)
+
     def fields(self, search: Search) -> dict[str, str]:
         """The text of each field of the filter, as the address has it."""
         return {name: self.request.GET.get(name, "") for name in search.filter.filters}
@@ -84,18 +107,45 @@ class DecisionListView(RecordMixin, TemplateView):
         if typed_query is not None:
             typed_fields, query_errors = search_query.parse(typed_query)
             if not query_errors:
-                list_query = with_fields(typed_fields)
-                return redirect(reverse("decision-list") + (f"?{list_query}" if list_query else ""))
+                return _to_list(with_fields({**typed_fields, **self.look.kept}))
+        if "remember" in request.GET:
+            return self._remember()
         context = self.get_context_data(**kwargs)
         return self.render_to_response(context, status=400 if context["form_open"] else 200)
+
+    def _remember(self) -> HttpResponse:
+        """Remember the chosen columns, and show the same page with them."""
+        query = self.request.GET
+        place = {name: query.get(name, "") for name in _PLACE}
+        response = _to_list(with_fields({**self.fields(self.search()), **self.look.kept, **place}))
+        response.set_cookie(
+            COOKIE,
+            self.look.cookie,
+            max_age=timedelta(days=365),
+            path=reverse("decision-list"),
+            secure=settings.SESSION_COOKIE_SECURE,
+            httponly=True,
+            samesite="Lax",
+        )
+        return response
+
+    def _found(self, search: Search, position: PagePosition) -> SearchPage:
+        """The page of lines; of groups, the stretch that they count."""
+        if self.look.group:
+            sample = search.sample(position.before)
+            older = {"before": sample.older} if sample.older else {}
+            return SearchPage(sample=sample, lines=[], number=0, newer={}, older=older)
+        return (oldest_page if self.look.is_oldest_first else page)(search, position)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of lines, facets, bars and the query; a fixed number of queries."""
         search = self.search()
         position = PagePosition.of(self.request.GET)
-        found = page(search, position)
+        found = self._found(search, position)
         asked = self.fields(search)
+        kept = {**asked, **self.look.kept}
         typed_query = self.request.GET.get("q", "")
+        is_newest = position.is_first and not (self.look.group or self.look.is_oldest_first)
         return super().get_context_data(
             **kwargs,
             rows=found.lines,
@@ -105,23 +155,41 @@ class DecisionListView(RecordMixin, TemplateView):
             form_open=not search.is_valid,
             bar=typed_query or search_query.render(asked),
             bar_errors=search_query.parse(typed_query)[1],
-            query=with_fields(asked),
+            query=with_fields(kept),
             filtered=any(asked.values()),
             sample=found.sample,
             number=search.count(found.sample) if search.is_valid else None,
             lines=found.number,
-            period=period_of(asked, self._moments(search), datetime.now(UTC)),
-            asked=[(name, text) for name, text in asked.items() if text],
-            facets=facet_column(found.sample.rows, asked),
+            period=period_of(kept, self._moments(search), datetime.now(UTC)),
+            asked=[(name, text) for name, text in kept.items() if text],
+            facets=facet_column(found.sample.rows, kept),
             searched_to=found.sample.searched_to,
-            newer_query=_beside_query(asked, found.newer),
-            older_query=_beside_query(asked, found.older),
-            tail=_tail_query(found.sample, asked) if search.is_valid and position.is_first else "",
+            newer_query=_beside_query(kept, found.newer),
+            older_query=_beside_query(kept, found.older),
+            tail=_tail_query(found.sample, kept) if search.is_valid and is_newest else "",
             has_role=self.has_role,
             may_hold=self.may_hold,
             views=usable_views(self.request.user),
-            **self._bars(search, found.sample, asked),
+            **self._bars(search, found.sample, kept),
+            **self._looks(found.sample, kept, is_first=position.is_first),
         )
+
+    def _looks(self, sample: Sample, kept: dict[str, str], *, is_first: bool) -> dict[str, Any]:
+        """What the page shows of the look, and the queries of other ones."""
+        look = self.look
+        plain = {**kept, "group": ""}
+        choices = [("", "Not grouped"), *GROUPS.items()]
+        return {
+            "look": look,
+            "turned_query": with_fields({**kept, **look.turned}),
+            "first_query": "" if is_first else with_fields(kept),
+            "place": [(name, self.request.GET.get(name, "")) for name in _PLACE],
+            "grouped": grouped_by(sample.rows, look.group, plain) if look.group else None,
+            "group_choices": [
+                (label, with_fields(plain, group=name), name == look.group)
+                for name, label in choices
+            ],
+        }
 
     def _moments(self, search: Search) -> dict[str, Any]:
         return search.filter.form.cleaned_data if search.is_valid else {}
@@ -138,6 +206,10 @@ class DecisionListView(RecordMixin, TemplateView):
             "plot": bars_plot,
             "is_tallied": found.is_tallied,
         }
+
+
+def _to_list(query: str) -> HttpResponseRedirect:
+    return HttpResponseRedirect(reverse("decision-list") + (f"?{query}" if query else ""))
 
 
 def _tail_query(sample: Sample, query: dict[str, str]) -> str:
@@ -165,12 +237,13 @@ class NewerDecisionsView(RecordMixin, View):
             return HttpResponse(status=204)
         newer_lines = grouped(sample.rows)
         read_events(search, newer_lines)
-        tail_query = _tail_query(sample, self.fields(search))
+        tail_query = _tail_query(sample, {**self.fields(search), **self.look.kept})
         newer_context = {
             "rows": newer_lines,
             "log": list(log_rows(newer_lines)),
             "number": sum(newer_line.number for newer_line in newer_lines),
             "tail": tail_query,
+            "look": self.look,
         }
         return render(request, "decisions/_newer.html", newer_context)
 

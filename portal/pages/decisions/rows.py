@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from admission.record import owners
-from portal.pages.decisions.words import short_reason, short_user
+from portal.pages.decisions.words import GENERATED_KINDS, short_reason, short_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from admission.models import AuditEvent
     from admission.record.search.pages import DecisionLine
-
-_GENERATED_KINDS: Final = frozenset({"Pod", "ReplicaSet", "Job"})
-"""Kinds that controllers name: the beginning of such a name is the owner's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +63,7 @@ def milliseconds(*events: AuditEvent) -> str:
 
 def owner_name(event: AuditEvent) -> str:
     """The owner's name, as far as the object's name shows it."""
-    if event.kind in _GENERATED_KINDS and event.name:
+    if event.kind in GENERATED_KINDS and event.name:
         return owners.named(event.name.rstrip("-")) or event.name
     return event.name or event.kind or "unreadable review"
 

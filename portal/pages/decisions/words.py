@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from admission.models import AuditEvent
 
+GENERATED_KINDS: Final = frozenset({"Pod", "ReplicaSet", "Job"})
+"""Kinds that controllers name: the beginning of such a name is the owner's."""
 SHOWN: Final = 2
 """Changes of a patch that a row names; it counts the others."""
 LONGEST: Final = 160
