@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from tests.browser.visitor import Visitor
 
@@ -17,16 +17,27 @@ def review_pod(
     name: str,
     namespace: str,
     labels: Mapping[str, str] | None = None,
-    phases: Sequence[str] = ("mutate",),
 ) -> None:
-    """Ask for decisions about a pod, as the API server of ``demo`` does."""
+    """Ask for a decision about a pod, as the API server of ``demo`` does."""
+    _ask(visitor, world, _request(name, namespace, labels or {}), "mutate")
+
+
+def review_pod_twice(
+    visitor: Visitor, world: Mapping[str, Any], *, name: str, namespace: str
+) -> None:
+    """Make both calls of one request."""
+    for phase in ("mutate", "validate"):
+        _ask(visitor, world, _request(name, namespace, {}), phase)
+
+
+def _request(name: str, namespace: str, labels: Mapping[str, str]) -> dict[str, Any]:
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": dict(labels or {})},
+        "metadata": {"name": name, "namespace": namespace, "labels": dict(labels)},
         "spec": {"containers": [{"name": "c", "image": "c"}]},
     }
-    request = {
+    return {
         "uid": name,
         "kind": {"group": "", "version": "v1", "kind": "Pod"},
         "resource": {"group": "", "version": "v1", "resource": "pods"},
@@ -36,11 +47,13 @@ def review_pod(
         "userInfo": {"username": "ada"},
         "object": pod,
     }
+
+
+def _ask(visitor: Visitor, world: Mapping[str, Any], request: dict[str, Any], phase: str) -> None:
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-    for phase in phases:
-        answer = visitor.context.request.post(
-            f"/admission/demo/{phase}",
-            data=review,
-            headers={"Authorization": f"Bearer {world['credential']}"},
-        )
-        assert answer.ok
+    answer = visitor.context.request.post(
+        f"/admission/demo/{phase}",
+        data=review,
+        headers={"Authorization": f"Bearer {world['credential']}"},
+    )
+    assert answer.ok

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.cluster_side import review_pod
+from tests.browser.cluster_side import review_pod, review_pod_twice
 from tests.browser.visitor import PHONE, WIDE
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def test_two_calls_are_one_line_that_leads_to_both(
 ) -> None:
     visitor = visit("viewer")
     name = f"both-calls-by-{type(hand).__name__.lower()}"
-    review_pod(visitor, world, name=name, namespace="search", phases=("mutate", "validate"))
+    review_pod_twice(visitor, world, name=name, namespace="search")
     page = visitor.go(f"/decisions/?namespace=search&name={name}")
     assert page.locator(LOG).count() == 1
     assert page.locator(".total b").inner_text() == "2 decisions"
