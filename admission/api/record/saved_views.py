@@ -16,11 +16,11 @@ from admission.record.filters import SavedViewFilter
 from admission.record.search.query import sees_places
 from admission.record.search.saved_views import (
     LONGEST_NAME,
+    address_fields,
     fields_of_query,
     keep_view,
     known_query,
     plain_name,
-    query_fields,
     usable_views,
 )
 from policies import preconditions, roles
@@ -61,7 +61,7 @@ class SavedViewSerializer(Answered, serializers.ModelSerializer[SavedView]):
 
     def validate_query(self, text: str) -> str:
         """Refuse fields that the search does not know; the page leaves them out."""
-        known = list(query_fields())
+        known = list(address_fields())
         for name in fields_of_query(text):
             if name not in known:
                 message = f'unknown field "{name}"; {known_names(name, known)}'

@@ -70,7 +70,7 @@ def plain_name(text: str) -> str:
 def known_query(text: str) -> str:
     """A query string with the fields of the filter and the look, and nothing else."""
     fields = fields_of_query(text)
-    return with_fields({name: fields.get(name, "").replace("\0", "") for name in query_fields()})
+    return with_fields({name: fields.get(name, "").replace("\0", "") for name in address_fields()})
 
 
 def fields_of_query(text: str) -> dict[str, str]:
@@ -80,5 +80,10 @@ def fields_of_query(text: str) -> dict[str, str]:
 
 
 def query_fields() -> Iterable[str]:
+    """The fields of the filter."""
+    return list(AuditEventFilter({}, queryset=AuditEvent.objects.none()).filters)
+
+
+def address_fields() -> Iterable[str]:
     """The fields of the filter, and those of the look."""
-    return [*AuditEventFilter({}, queryset=AuditEvent.objects.none()).filters, *LOOKS]
+    return [*query_fields(), *LOOKS]
