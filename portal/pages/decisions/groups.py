@@ -32,7 +32,7 @@ _VERDICTS: Final = ("denied", "would-deny", "mutated", "allowed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class DecisionGroup:
     """The decisions of one value; ``query`` finds them, and is empty where no filter does."""
 
     label: str
@@ -49,7 +49,7 @@ class Grouped:
 
     name: str
     title: str
-    groups: Sequence[Group]
+    groups: Sequence[DecisionGroup]
     rest: int = 0
 
     @property
@@ -107,10 +107,10 @@ def _owner(row: Sampled) -> tuple[str, str]:
     return row.name, row.name
 
 
-def _group(label: str, members: Sequence[Sampled], query: Mapping[str, str]) -> Group:
+def _group(label: str, members: Sequence[Sampled], query: Mapping[str, str]) -> DecisionGroup:
     verdicts = Counter(row.outcome.value for row in members)
     short = short_user(label)
-    return Group(
+    return DecisionGroup(
         label=short.replace("would-deny", "would deny"),
         title=label if label != short else "",
         number=len(members),
