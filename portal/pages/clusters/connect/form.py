@@ -26,7 +26,7 @@ class ConnectForm(forms.Form):
     name = forms.CharField(
         max_length=63,
         validators=[RegexValidator(DNS_LABEL, "must be a DNS label: a-z, 0-9 and hyphens")],
-        help_text="How the cluster is called here; one that exists gets the new credential.",
+        help_text="The cluster's name here; an existing cluster gets the new credential.",
     )
     context = forms.CharField(
         required=False, max_length=253, help_text="Empty: the file's current context."
@@ -39,10 +39,10 @@ class ConnectForm(forms.Form):
     )
     file = forms.FileField(required=False, label="Or a file")
     is_anyway = forms.BooleanField(
-        required=False, label="Replace a connection that works even if this one does not"
+        required=False, label="Replace a working connection even if this one does not work"
     )
     is_other_cluster = forms.BooleanField(
-        required=False, label="The name leads to another cluster from now on"
+        required=False, label="From now on the name stands for another cluster"
     )
 
     def __init__(self, *args: Any, may_add: bool, **kwargs: Any) -> None:

@@ -67,7 +67,7 @@ class SetupView(ClusterPage):
             if authority:
                 x509.load_pem_x509_certificates(authority)
         except ValueError:
-            page = self.get_context_data(wrong="This is no PEM file of certificates.")
+            page = self.get_context_data(wrong="This is not a PEM file of certificates.")
             return self.render_to_response(page, status=422)
         config = WebhookClientConfig(portal_url=settings.GATEHOUSE_EXTERNAL_URL, ca=authority)
         if urlsplit(config.portal_url).scheme != "https":

@@ -96,7 +96,7 @@ class ConnectView(_FormMixin, PortalPage):
         except NotUsableError as error:
             context |= _tested(error.findings, asked)
             if not asked.is_anyway and _replaces_working(asked.name):
-                told = f"The connection that is there works, and this one does not: {error}"
+                told = f"The existing connection works, and this one does not: {error}"
                 connect_form.add_error(None, ValidationError(told, code="not-usable"))
         except ValidationError as error:
             connect_form.add_error("name", error.messages)

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 
 SIDES: Final = ("ours", "theirs")
-OVERTAKEN: Final = "One of the sides changed after this page was shown. Look again, then choose."
+OVERTAKEN: Final = (
+    "One of the sides changed after this page was shown. Review it again, then choose."
+)
 REVISIONS_SHOWN: Final = 10
 CHOSEN: Final = {"ours": "took all of ours", "theirs": "took all of theirs", "undone": "undid it"}
 

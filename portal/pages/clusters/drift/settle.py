@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MOST: Final = 50
 """Objects of one settlement: those of a page."""
 DIALOG: Final = "settle"
-OVERTAKEN: Final = "One of the sides changed after this was shown. Look again, then settle."
+OVERTAKEN: Final = "One of the sides changed after this was shown. Review it again, then settle."
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +159,10 @@ def problem_of(things: Sequence[SyncedObject], action: str) -> str:
         return "No object is selected."
     settled = [thing for thing in things if not can_be_settled(thing)]
     if settled:
-        return f"Not to be settled (any more): {_names(settled)}."
+        return f"Cannot be settled any more: {_names(settled)}."
     conflicts = [thing for thing in things if thing.state == SyncedObject.State.CONFLICT]
     if conflicts and len(things) > 1:
-        return f"Changed on both sides, to be settled alone: {_names(conflicts)}."
+        return f"Changed on both sides, settle each by itself: {_names(conflicts)}."
     owned = ownerships_of(things)
     unowned = [thing for thing in things if owned[thing.pk] is None]
     if unowned and action != ACCEPT:

@@ -153,7 +153,7 @@ def test_deletions_are_confirmed_by_who_read_them(
     allow(person, "change_syncrun")
     page = person.get(address).content.decode()
     assert "3 objects would be deleted" in page
-    assert "in the cluster, since it is gone here" in page
+    assert "in the cluster, as it no longer exists here" in page
     assert person.post(address, given)["Location"] == address
     run.refresh_from_db()
     assert (run.state, run.confirmed_by) == (state, "ada" if state == "waiting" else "")
@@ -229,7 +229,7 @@ def test_a_choice_for_sides_that_have_changed_is_not_taken(person: Client) -> No
     factories.resource_quota({"pods": "25"})
     response = person.post(OBJECT, {"take": "theirs", "seen": before})
     assert response.status_code == 409
-    assert "Look again" in response.content.decode()
+    assert "Review it again" in response.content.decode()
     after = seen(person)
     SyncedObject.objects.update(theirs=quota_of("31"), resource_version="9")
     assert person.post(OBJECT, {"take": "theirs", "seen": after}).status_code == 409

@@ -139,7 +139,7 @@ def test_a_reason_is_needed(person: Client, action: str) -> None:
 
 def test_a_conflict_is_settled_alone(person: Client) -> None:
     conflict, thing = drifted("a", state="conflict", base=quota_of("10", "a")), drifted("b")
-    assert "to be settled alone" in asked(person, "accept", conflict, thing).context["problem"]
+    assert "settle each by itself" in asked(person, "accept", conflict, thing).context["problem"]
     assert sent(person, "accept", conflict, thing).status_code == 422
     assert states() == ["conflict", "drifted"]
     assert sent(person, "restore", conflict).status_code == 302
