@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 SHOWN: Final = 6
 """Namespaces that are named for one effect; the others are counted."""
 NO_REASON: Final = "Give a reason: it stays on record."
-OVERTAKEN: Final = "The class was saved meanwhile. Look at its present version, then decide again."
+OVERTAKEN: Final = (
+    "The class was saved in the meantime. Review its current version, then decide again."
+)
 _SOURCE: Final = "class"
 EXAMPLE: Final = """\
 apiVersion: policy.gatehouse.dev/v1alpha1

@@ -34,7 +34,7 @@ LONGEST_REASON: Final = 1000
 LONGEST_NAMES: Final = 4000
 NO_REASON: Final = "Give a reason: it stays on record."
 NO_NAMESPACE: Final = "Name a namespace, or some: team-a team-b, or team-*."
-OVERTAKEN: Final = "The changes are no longer those that were shown. Look at them again, then save."
+OVERTAKEN: Final = "The changes are no longer those that were shown. Review them again, then save."
 PARTS_OF_PICK: Final = 4
 
 

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 CONTAINER_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 MODES: Final = {
-    "audit": "Lets through what it finds, and notes it on record",
-    "warn": "Lets through what it finds, and warns the caller",
-    "enforce": "Refuses what it finds",
+    "audit": "Records violations and lets the request through",
+    "warn": "Warns the caller of violations and lets the request through",
+    "enforce": "Refuses requests with violations",
 }
 API_SERVER_MODES: Final = {
-    "off": "off: only the portal does",
-    "audit": "audit: note it in its audit log",
-    "enforce": "enforce: refuse there, too",
+    "off": "off: only the portal enforces",
+    "audit": "audit: record violations there",
+    "enforce": "enforce: refuse violations there",
 }
 READY_WORDS: Final = {
     "require": "Require a label",

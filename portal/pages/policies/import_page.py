@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from policies.manifests.bundle import Bundle
 
 NO_REASON: Final = "Give a reason: it stays on record."
-OVERTAKEN: Final = "Something was saved meanwhile. Look at the changes again, then save."
-NOT_TEXT: Final = "The file is no UTF-8 text."
+OVERTAKEN: Final = "Something was saved in the meantime. Review the changes again, then save."
+NOT_TEXT: Final = "The file is not UTF-8 text."
 
 
 @method_decorator(csp_update({"style-src": [NONCE]}), name="dispatch")

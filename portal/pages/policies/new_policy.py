@@ -32,7 +32,7 @@ class NewPolicyForm(forms.Form):
     namespace = forms.CharField(
         required=False,
         max_length=LONGEST_NAME,
-        help_text="Not for a PriorityClass, which is of the whole cluster.",
+        help_text="Not for a PriorityClass, which belongs to the whole cluster.",
         widget=forms.TextInput(
             attrs={"list": "namespaces", "autocomplete": "off", "spellcheck": "false"}
         ),

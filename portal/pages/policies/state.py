@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from policies.drafts.draft import PolicyPlace
     from policies.drafts.forms.sheets import Built, Line, Sheet
 
-BOTH_CHANGED: Final = "Both the form and the YAML were changed. Choose which of them counts."
+BOTH_CHANGED: Final = "Both the form and the YAML were changed. Choose which one to keep."
 BLANK_LINES: Final[Mapping[str, Line]] = {
     "row": {"type": "Container"},
     "hard": {},

@@ -198,7 +198,7 @@ def test_new_policy_is_made_once(editor: Client) -> None:
 
 def test_enforcement_in_the_api_server_is_switched(editor: Client) -> None:
     given = {**opened(editor), **GRID, **ROW, "row-0-max": "4", "in_api_server": "enforce"}
-    assert "In the API server, too" in editor.get(PAGE).content.decode()
+    assert "Also in the API server" in editor.get(PAGE).content.decode()
     assert save(editor, given).status_code == 302
     assert LimitRange.objects.get(name="lr").in_api_server == "enforce"
 
