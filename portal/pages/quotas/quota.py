@@ -33,7 +33,7 @@ SAVED_EVENT: Final = "quota-saved"
 LONGEST_REASON: Final = 1000
 NO_REASON: Final = "Give a reason: it stays on record."
 NOTHING: Final = "No limit was changed."
-STALE: Final = "Somebody changed this quota meanwhile. These are its limits now."
+STALE: Final = "Somebody changed this quota in the meantime. These are its current limits."
 
 
 class OneQuota(ClusterPage):

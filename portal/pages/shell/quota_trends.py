@@ -81,7 +81,7 @@ def _trend_of(line: QuotaLine, points: Sequence[Point], now: datetime) -> QuotaT
         return QuotaTrend(drawn, NOT_KNOWN.word, title=NOT_KNOWN.title)
     word, days = _forecast(shares, now)
     look = "near" if days is not None and days <= SOON else ""
-    title = "As its usage of 14 days goes on." if days is not None else ""
+    title = "If usage goes on as in the last 14 days." if days is not None else ""
     return QuotaTrend(drawn, word, look, title, days)
 
 
