@@ -95,7 +95,7 @@ def test_cluster_is_connected_and_a_conflict_resolved(
     portal.manage("import_manifests", file, "--cluster", name, "--force")
     visitor.until(f"/clusters/{name}/{QUOTA}", "Write these choices")
     hand.tick(visitor.page.get_by_role("radio", name="theirs: 30"))
-    hand.fill(visitor.page.get_by_label("Reason, for the record"), "they know better")
+    hand.fill(visitor.page.get_by_label("Reason (kept on record)"), "they know better")
     confirm(visitor, hand, "Write these choices")
     visitor.page.wait_for_url("**/runs/**")
     visitor.until(f"/clusters/{name}/{QUOTA}", "in-sync")
@@ -159,7 +159,7 @@ def test_drift_is_settled_in_four_clicks_and_undone(
     hand.press(page.get_by_role("row", name="checkout / compute").locator("summary"))
     hand.press(page.get_by_role("link", name="Restore the portal's version").first)
     dialog = page.get_by_role("dialog")
-    hand.fill(dialog.get_by_label("Why (stays on record)"), "nobody asked for it")
+    hand.fill(dialog.get_by_label("Reason (kept on record)"), "nobody asked for it")
     hand.press(dialog.get_by_role("button", name="Restore"))
     page.get_by_text("Restored: ResourceQuota checkout/compute").wait_for()
     assert page.get_by_role("row", name="checkout / compute").count() == 0
@@ -182,7 +182,7 @@ def test_an_open_row_shows_both_sides_and_follows_keys(visit: Callable[[str], Vi
     bar.get_by_text("1 selected").wait_for()
     bar.get_by_role("button", name="Accept the cluster's version").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Why (stays on record)").wait_for()
+    dialog.get_by_label("Reason (kept on record)").wait_for()
     page.keyboard.press("Escape")
     dialog.wait_for(state="detached")
 
@@ -192,5 +192,5 @@ def test_open_states_of_drift_are_accessible(visit: Callable[[str], Visitor], ax
     opened_drift(visitor)
     look_around(visitor, axe)
     visitor.page.get_by_role("link", name="Release ownership").last.click()
-    visitor.page.get_by_role("dialog").get_by_label("Why (stays on record)").wait_for()
+    visitor.page.get_by_role("dialog").get_by_label("Reason (kept on record)").wait_for()
     look_around(visitor, axe)

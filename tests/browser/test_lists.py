@@ -125,7 +125,7 @@ def test_many_policies_change_mode_and_back(
     sheet = page.get_by_role("dialog")
     sheet.get_by_text("enforce").first.wait_for()
     assert visitor.hindrances(axe) == []
-    hand.fill(sheet.get_by_label("Why (stays on record)"), "only to see")
+    hand.fill(sheet.get_by_label("Reason (kept on record)"), "only to see")
     with page.expect_navigation():
         hand.press(sheet.get_by_role("button", name="Change", exact=False))
     assert page.locator("tbody .mode").all_inner_texts() == ["warn"] * number
@@ -160,14 +160,14 @@ def test_a_policy_is_cloned_from_its_row(visit: Callable[[str], Visitor], hand: 
     hand.fill(sheet.get_by_label("Namespaces", exact=True), "web no-such")
     sheet.get_by_text("left out").wait_for()
     sheet.get_by_role("button", name="Write 1 policy").wait_for()
-    hand.fill(sheet.get_by_label("Why (stays on record)"), "the same in web")
+    hand.fill(sheet.get_by_label("Reason (kept on record)"), "the same in web")
     with page.expect_navigation():
         hand.press(sheet.get_by_role("button", name="Write 1 policy"))
     page.goto(f"/policies/?words={name}")
     assert page.locator("tbody tr").count() == 1
     hand.press(page.locator("tbody .menu-cell summary").first)
     hand.press(page.get_by_role("link", name="Delete…").first)
-    hand.fill(sheet.get_by_label("Why (stays on record)"), "enough")
+    hand.fill(sheet.get_by_label("Reason (kept on record)"), "enough")
     with page.expect_navigation():
         hand.press(sheet.get_by_role("button", name="Delete 1 policy"))
     page.goto(f"/policies/?words={name}")
@@ -180,7 +180,7 @@ def test_who_changed_it_is_read_and_taken_back(visit: Callable[[str], Visitor], 
     page.locator("input[name=pick]").first.check()
     page.get_by_role("form", name="Selected policies").get_by_text("Change mode").click()
     page.get_by_role("button", name="audit").click()
-    page.get_by_role("dialog").get_by_label("Why (stays on record)").fill("a mistake")
+    page.get_by_role("dialog").get_by_label("Reason (kept on record)").fill("a mistake")
     with page.expect_navigation():
         page.get_by_role("dialog").get_by_role("button", name="Change", exact=False).click()
     visitor.go("/")
@@ -192,7 +192,7 @@ def test_who_changed_it_is_read_and_taken_back(visit: Callable[[str], Visitor], 
     assert "a mistake" in row.inner_text()
     hand.press(row.get_by_role("link", name="Restore…", exact=False))
     page.wait_for_url("**/revisions/**")
-    hand.fill(page.get_by_label("Why (stays on record)"), "it was one")
+    hand.fill(page.get_by_label("Reason (kept on record)"), "it was one")
     with page.expect_navigation():
         hand.press(page.get_by_role("button", name="Restore version", exact=False))
     visitor.go("/policies/?cluster=demo&namespace=web&words=limits&kind=LimitRange")
@@ -235,7 +235,7 @@ def test_policies_are_imported(visit: Callable[[str], Visitor], hand: Hand) -> N
     with page.expect_navigation():
         hand.press(visitor.main("button", "Preview the changes"))
     assert name in page.get_by_role("main").get_by_role("table").inner_text()
-    hand.fill(page.get_by_label("Why (stays on record)"), "moved here")
+    hand.fill(page.get_by_label("Reason (kept on record)"), "moved here")
     with page.expect_navigation():
         hand.press(visitor.main("button", "Save all 1"))
     page.wait_for_url("**/policies/?cluster=demo")

@@ -101,7 +101,7 @@ class BindingForm(RoleForm):
         accounts = get_user_model().objects
         cleaned["user"] = None if group else accounts.filter(username=subject).first()
         if subject and not (cleaned["group"] or cleaned["user"]):
-            self.add_error("subject", f"There is no {'group' if group else 'user'} of this name.")
+            self.add_error("subject", f"There is no {'group' if group else 'user'} with this name.")
         return cleaned
 
     def bind_subject(self, *, author: Any) -> RoleBinding | None:

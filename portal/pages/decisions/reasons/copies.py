@@ -65,7 +65,7 @@ def copies(
         case_copy = Copy(
             name="case",
             title="Test case",
-            hint="One line for manage.py admit --cases FILE, with the policies of then.",
+            hint="One line for manage.py admit --cases FILE, with the policies at the time.",
             text=as_case(event, request, rules),
         )
         all_copies.append(case_copy)
