@@ -9,6 +9,7 @@ from django.db.models import Count, Q, QuerySet
 
 from policies import roles
 from policies.models import Cluster
+from portal.pages.clusters.columns import columns_of, order_of
 from portal.pages.clusters.drift.queue import STATE_WORDS, in_order, lines_of
 from portal.pages.clusters.head import ClusterTabPage
 from portal.pages.clusters.status import NEEDS_A_LOOK
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
 
 PAGE_SIZE: Final = 50
 ALL: Final = "all"
+_HEADINGS: Final = (
+    # What sorts by it, its label, its look.
+    ("name", "Object", "what"),
+    ("state", "State", "state"),
+    ("", "Difference", "difference"),
+    ("", "Changed by", "who only-wide"),
+    ("since", "Since", "since figure"),
+)
+_ORDERS: Final = {"name": ("name", "namespace"), "state": (), "since": ("since",)}
 _QUEUE: Final = ",".join(NEEDS_A_LOOK)
 
 
@@ -87,17 +97,31 @@ def queue_page(objects: QuerySet[SyncedObject], asked: QueryDict) -> dict[str, A
     found = objects.filter(state__in=states) if states else objects
     if search:
         found = found.filter(Q(namespace__icontains=search) | Q(name__icontains=search))
-    rows = in_order(found).select_related("cluster")
+    order = order_of(asked, _ORDERS, usual="state")
+    rows = _sorted(found, *order).select_related("cluster")
     page = Paginator(rows, PAGE_SIZE).get_page(asked.get("page"))
     return {
         "lines": lines_of(page),
         "page": page,
         "search": search,
+        "sort": asked.get("sort", "") if order != ("state", False) else "",
+        "queue_columns": list(columns_of(_HEADINGS, asked, order)),
         "state": "" if states == list(NEEDS_A_LOOK) else wanted if states else ALL,
         "is_queue": bool(states) and set(states) <= set(NEEDS_A_LOOK),
         "choices": _state_choices(counts, states),
         "back": asked.urlencode(),
     }
+
+
+def _sorted(
+    rows: QuerySet[SyncedObject],
+    column: str,
+    is_down: bool,  # noqa: FBT001 - as order_of gives it
+) -> QuerySet[SyncedObject]:
+    """Rows by a column; those that are equal, and all by their state, keep the usual order."""
+    sign = "-" if is_down else ""
+    rows = in_order(rows, *(f"{sign}{name}" for name in _ORDERS[column]))
+    return rows.reverse() if is_down and not _ORDERS[column] else rows
 
 
 def _state_choices(counts: dict[str, int], states: list[str]) -> list[dict[str, Any]]:

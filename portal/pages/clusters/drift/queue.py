@@ -59,11 +59,11 @@ class QueueLine:
     can_be_owned: bool
 
 
-def in_order(objects: QuerySet[SyncedObject]) -> QuerySet[SyncedObject]:
-    """Objects without their manifests, the most urgent first."""
+def in_order(objects: QuerySet[SyncedObject], *first: str) -> QuerySet[SyncedObject]:
+    """Objects without their manifests, by some columns, then the most urgent first."""
     # Three manifests of each row, which a list does not show, would be most of the work.
     return objects.defer("base", "theirs", "live").order_by(
-        rank("state", STATE_WORDS), "cluster__name", "namespace", "kind", "name"
+        *first, rank("state", STATE_WORDS), "cluster__name", "namespace", "kind", "name"
     )
 
 

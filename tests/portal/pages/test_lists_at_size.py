@@ -1,0 +1,188 @@
+"""Every list of the portal, with more rows than a page has: searched, sorted, paged, acted on."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.utils import timezone
+
+from admission.models import AuditEvent, decision_id, partitions
+from policies.models import (
+    LimitRange,
+    Namespace,
+    PolicyRevision,
+)
+from sync.models import ClusterConnection, SyncedObject
+from tests import factories
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+pytestmark = pytest.mark.django_db
+NAMES: Final = [f"item-{number:02}" for number in range(60)]
+_ROWS: Final = re.compile(r"<(table|ul)[^>]*\sdata-rows.*?</\1>", re.DOTALL)
+_TAG: Final = re.compile(r"<[^>]+>")
+_NAME: Final = re.compile(r"\bitem-\d\d\b")
+_NEXT: Final = re.compile(r'href="([^"]+)" rel="next"')
+_SORTS: Final = re.compile(r'<th[^>]*>\s*<a href="(\?[^"]*(?:sort|order)=[^"]*)"')
+
+
+def namespaces() -> None:
+    cluster = factories.cluster()
+    Namespace.objects.bulk_create(Namespace(cluster=cluster, name=name) for name in NAMES)
+
+
+def policies() -> None:
+    namespace = factories.namespace()
+    LimitRange.objects.bulk_create(LimitRange(namespace=namespace, name=name) for name in NAMES)
+
+
+def quotas() -> None:
+    namespaces()
+    for place in Namespace.objects.all():
+        spec = {"hard": {"pods": "3"}}
+        manifest = factories.manifest("ResourceQuota", spec, name=place.name, namespace=place.name)
+        factories.apply(manifest)
+
+
+def clusters() -> None:
+    for name in NAMES:
+        factories.cluster(name)
+
+
+def drift() -> None:
+    cluster, now = factories.cluster(), timezone.now()
+    ClusterConnection.objects.create(
+        cluster=cluster, server="https://x", method="token", sealed=b"", key_id="k", state="ok"
+    )
+    fields: dict[str, Any] = {"cluster": cluster, "kind": "ResourceQuota", "state": "drifted"}
+    SyncedObject.objects.bulk_create(
+        SyncedObject(namespace="team", name=name, since=now, seen=now, **fields) for name in NAMES
+    )
+
+
+def history() -> None:
+    PolicyRevision.objects.bulk_create(
+        PolicyRevision(
+            cluster="prod", kind="LimitRange", namespace="team", name=name, number=1,
+            action="create", user="ada",
+        )
+        for name in NAMES
+    )  # fmt: skip
+
+
+def decisions() -> None:
+    moment = datetime.now(UTC) - timedelta(minutes=5)
+    partitions.ensure(moment)
+    for number, name in enumerate(NAMES):
+        AuditEvent(
+            id=decision_id.encode(int(moment.timestamp() * 1000) + number, number),
+            cluster="prod", namespace=name, name=name, kind="Pod", verdict="denied", code=403,
+            duration_us=1, phase="validate", request_uid=name,
+        ).save()  # fmt: skip
+
+
+def persons() -> None:
+    user_model = get_user_model()
+    user_model.objects.bulk_create(user_model(username=name) for name in NAMES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class List:
+    """A list: its address, what fills it, the field that searches, and what a row may be."""
+
+    address: str
+    made_by: Callable[[], None]
+    search: str
+    picks: str = ""
+    """What is in the page where rows can be picked; empty where no action takes many."""
+    turns: bool = True
+    """Whether columns sort it both ways; logs are by time, people by name or by activity."""
+
+
+LISTS: Final = {
+    "policies": List(address="/policies/", made_by=policies, search="words", picks='name="pick"'),
+    "quotas": List(address="/quotas/", made_by=quotas, search="q", picks='name="quota"'),
+    "namespaces": List(address="/namespaces/", made_by=namespaces, search="q"),
+    "namespaces of a cluster": List(
+        address="/clusters/prod/namespaces/", made_by=namespaces, search="q"
+    ),
+    "clusters": List(address="/clusters/", made_by=clusters, search="q"),
+    "drift": List(address="/drift/", made_by=drift, search="q", picks='name="object"'),
+    "drift of a cluster": List(
+        address="/clusters/prod/objects/", made_by=drift, search="q", picks='name="object"'
+    ),
+    "people": List(address="/people/", made_by=persons, search="q", turns=False),
+    "history": List(address="/clusters/-/changes/", made_by=history, search="words", turns=False),
+    "decisions": List(address="/decisions/", made_by=decisions, search="q", turns=False),
+}
+
+
+@pytest.fixture
+def admin(client: Client) -> Client:
+    client.force_login(get_user_model().objects.create_superuser("root"))
+    return client
+
+
+def page_of(client: Client, address: str, query: str = "", **fields: str) -> str:
+    response: Any = client.get(f"{address}{unescape(query)}", fields or None, follow=True)
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+def names_in(page: str) -> list[str]:
+    rows = _ROWS.search(page)
+    return list(dict.fromkeys(_NAME.findall(_TAG.sub(" ", rows[0])))) if rows else []
+
+
+@pytest.mark.parametrize("each", LISTS.values(), ids=LISTS.keys())
+def test_all_pages_together_have_each_row_once(admin: Client, each: List) -> None:
+    each.made_by()
+    page = page_of(admin, each.address)
+    found = names_in(page)
+    assert 0 < len(found) < len(NAMES)
+    while following := _NEXT.search(page):
+        page = page_of(admin, each.address, following[1])
+        found += names_in(page)
+    assert sorted(found) == NAMES
+
+
+@pytest.mark.parametrize("each", LISTS.values(), ids=LISTS.keys())
+def test_a_search_finds_the_one_row(admin: Client, each: List) -> None:
+    each.made_by()
+    page = page_of(admin, each.address, **{each.search: "item-57"})
+    assert names_in(page) == ["item-57"]
+
+
+SORTED: Final = {name: each for name, each in LISTS.items() if each.turns}
+
+
+@pytest.mark.parametrize("each", SORTED.values(), ids=SORTED.keys())
+def test_rows_are_sorted_both_ways(admin: Client, each: List) -> None:
+    each.made_by()
+    orders = []
+    for query in _SORTS.findall(page_of(admin, each.address)):
+        page = page_of(admin, each.address, query)
+        orders.append(names_in(page)[0])
+        orders += [
+            names_in(page_of(admin, each.address, turned))[0] for turned in _SORTS.findall(page)
+        ]
+    assert {NAMES[0], NAMES[-1]} <= set(orders)
+
+
+ACTED_ON: Final = {name: each for name, each in LISTS.items() if each.picks}
+
+
+@pytest.mark.parametrize("each", ACTED_ON.values(), ids=ACTED_ON.keys())
+def test_rows_are_picked_for_an_action(admin: Client, each: List) -> None:
+    each.made_by()
+    page = page_of(admin, each.address)
+    assert page.count(each.picks) == len(names_in(page))
