@@ -215,6 +215,37 @@ def test_a_view_is_saved_found_and_deleted(visit: Callable[[str], Visitor], hand
     page.locator(".views").wait_for(state="detached")
 
 
+def test_a_view_is_shared_with_everybody_and_deleted_by_an_admin(
+    visit: Callable[[str], Visitor], axe: Path, hand: Hand
+) -> None:
+    owner = visit("viewer")
+    name = f"Mutated by {type(hand).__name__}"
+    page = owner.go("/decisions/?verdict=mutated")
+    save = page.get_by_role("main").locator("summary", has_text="Save view")
+    hand.press(save)
+    hand.fill(page.get_by_label("Name", exact=True).locator("visible=true"), name)
+    hand.press(owner.main("button", "Save"))
+    page.locator(".views > summary", has_text=name).wait_for()
+    hand.press(save)
+    hand.press(owner.main("button", f"Share {name}"))
+    page.wait_for_load_state("load")
+    hand.press(save)
+    owner.main("button", f"Stop sharing {name}").wait_for()
+    assert owner.hindrances(axe) == []
+    reader = visit("other")
+    page = reader.go("/decisions/")
+    hand.press(page.locator(".views > summary"))
+    hand.press(reader.main("link", name))
+    page.wait_for_url("**/decisions/?verdict=mutated")
+    hand.press(page.get_by_role("main").locator("summary", has_text="Save view"))
+    assert reader.main("button", f"Delete {name}").count() == 0
+    admin = visit("admin")
+    page = admin.go("/decisions/")
+    hand.press(page.get_by_role("main").locator("summary", has_text="Save view"))
+    hand.press(admin.main("button", f"Delete {name}"))
+    page.locator(".views").wait_for(state="detached")
+
+
 def is_focused(page: Page, selector: str, number: int) -> bool:
     row = page.locator(selector).nth(number)
     return bool(row.evaluate("row => row === document.activeElement"))

@@ -20,6 +20,7 @@ from admission.record.search.saved_views import (
     fields_of_query,
     keep_view,
     known_query,
+    may_change,
     plain_name,
     usable_views,
 )
@@ -70,7 +71,7 @@ class SavedViewSerializer(Answered, serializers.ModelSerializer[SavedView]):
 
 
 class SavedViewView(RecordView):
-    """Saved views. Others' shared views are read; only their owner changes them."""
+    """Saved views. Others' shared views are read; their owner and admins change them."""
 
     queryset = SavedView.objects.select_related("owner")
     serializer_class = SavedViewSerializer
@@ -91,29 +92,29 @@ class SavedViewView(RecordView):
     def update(self, request: Request, **_names: Any) -> Response:
         """Replace name, query and sharing."""
         with self.write():
-            view, sent_body = self._own_view(), self.sent(request)
+            view, sent_body = self._changed_view(), self.sent(request)
             view.query, view.is_shared = "", False
             return self._keep(view, sent_body)
 
     def partial_update(self, request: Request, **_names: Any) -> Response:
         """Rename it, or change its query or sharing."""
         with self.write():
-            return self._keep(self._own_view(), self.sent(request, partial=True))
+            return self._keep(self._changed_view(), self.sent(request, partial=True))
 
     @extend_schema(request=None, responses={200: SavedViewSerializer, 204: None})
     def destroy(self, _request: Request, **_names: Any) -> Response:
         """Delete it; ``?dryRun=All`` shows it."""
         with self.write():
-            view = self._own_view()
+            view = self._changed_view()
             if self.is_dry_run:
                 return self.show(view)
             view.delete()
             return Response(status=status.HTTP_204_NO_CONTENT)
 
-    def _own_view(self) -> SavedView:
-        """One of the caller's own, locked, at the version that ``If-Match`` names."""
+    def _changed_view(self) -> SavedView:
+        """One that the caller may change, locked, at the version that ``If-Match`` names."""
         view: SavedView = self.get_object()
-        if view.owner_id != self.request.user.pk:
+        if not may_change(self.request.user, view):
             raise PermissionDenied
         fresh = SavedView.objects.select_for_update().get(pk=view.pk)
         preconditions.require_match(self.request, self.etag_of(fresh))
@@ -126,7 +127,7 @@ class SavedViewView(RecordView):
             raise PermissionDenied
         taken = SavedView.objects.filter(owner=view.owner, name=view.name).exclude(pk=view.pk)
         if taken.exists():
-            error = ValidationError("you have a view of this name", code="unique")
+            error = ValidationError("its owner has a view of this name", code="unique")
             raise ValidationError({"name": error})
         with self.write():
             return self.show(keep_view(view), code)

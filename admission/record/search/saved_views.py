@@ -1,4 +1,4 @@
-"""Saved views: ``usable_views``, ``keep_view`` of one person, ``known_query`` of the explorer."""
+"""Saved views: ``usable_views``, ``may_change``, ``keep_view``, ``known_query`` of the explorer."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MOST_VIEWS: Final = 40
 """Saved views of one person."""
 LONGEST_NAME: Final = 60
+CHANGE_SHARED_VIEWS: Final = "admission.change_savedview"
+"""The permission to change shared views of others; only admins have it."""
 LOOKS: Final = ("columns", "sort", "group")
 """Fields of the explorer's address that say how the decisions are shown."""
 
@@ -40,6 +42,13 @@ def usable_views(user: Any) -> list[SavedView]:
         if (view.owner_id == user.pk and not is_scoped)
         or (has_role and sees_places(user, view.query))
     ]
+
+
+def may_change(user: Any, view: SavedView) -> bool:
+    """Whether a person may change or delete a view: its owner, or an admin if it is shared."""
+    return bool(
+        view.owner_id == user.pk or (view.is_shared and roles.may(user, CHANGE_SHARED_VIEWS))
+    )
 
 
 @transaction.atomic

@@ -34,7 +34,7 @@ from admission.record.search.pages import (
     page,
     read_events,
 )
-from admission.record.search.saved_views import usable_views
+from admission.record.search.saved_views import may_change, usable_views
 from admission.record.search.search import Search
 from policies import roles
 from policies.tokens.plain_views import TakesToken
@@ -169,10 +169,16 @@ class DecisionListView(RecordMixin, TemplateView):
             tail=_tail_query(found.sample, kept) if search.is_valid and is_newest else "",
             has_role=self.has_role,
             may_hold=self.may_hold,
-            views=usable_views(self.request.user),
+            **self._views(),
             **self._bars(search, found.sample, kept),
             **self._looks(found.sample, kept, is_first=position.is_first),
         )
+
+    def _views(self) -> dict[str, Any]:
+        """Saved views to open, and those that the person may delete."""
+        user = self.request.user
+        views = usable_views(user)
+        return {"views": views, "kept_views": [view for view in views if may_change(user, view)]}
 
     def _looks(self, sample: Sample, kept: dict[str, str], *, is_first: bool) -> dict[str, Any]:
         """What the page shows of the look, and the queries of other ones."""

@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.shortcuts import get_object_or_404, redirect
+from django.http import Http404
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.generic import View
 
-from admission.models import SavedView
 from admission.models.saved_view import LONGEST_QUERY
 from admission.record.search.saved_views import (
     LONGEST_NAME,
     keep_view,
     known_query,
+    may_change,
     plain_name,
+    usable_views,
     view_named,
 )
 from portal.pages.decisions.explorer import RecordMixin
@@ -51,15 +53,17 @@ class SaveView(RecordMixin, View):
 
 
 class DropView(RecordMixin, View):
-    """Delete a view of one's own; 404 for those of others."""
+    """Delete a view of one's own, or as an admin a shared one; 404 for others."""
 
     http_method_names = ["post"]
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponseBase:
         """Drop it, and go back to the list as it was."""
-        own_view = get_object_or_404(SavedView, pk=pk, owner=request.user)
-        own_view.delete()
-        messages.success(request, f"Deleted “{own_view.name}”.")
+        usable_view = next((view for view in usable_views(request.user) if view.pk == pk), None)
+        if usable_view is None or not may_change(request.user, usable_view):
+            raise Http404
+        usable_view.delete()
+        messages.success(request, f"Deleted “{usable_view.name}”.")
         return _to_explorer(known_query(request.POST.get("query", "")))
 
 

@@ -113,6 +113,24 @@ def test_shared_views_are_read_by_who_sees_their_places_and_changed_by_their_own
     assert names(secret, "?shared=false") == []
 
 
+def test_an_admin_of_all_changes_shared_views_alone() -> None:
+    bob = people.person("bob")
+    stored(bob, "ours", "cluster=prod")
+    stored(bob, "private", shared=False)
+    ours, private = (SavedView.objects.get(name=name) for name in ("ours", "private"))
+    for role, where in (("editor", {}), ("admin", {"cluster": "prod"})):
+        secret = secret_of(people.person(role, role, **where))
+        assert call(secret, "delete", f"savedviews/{ours.pk}/").status_code == 403
+    admin = people.person("root", "admin")
+    secret = secret_of(admin)
+    changed = call(secret, "patch", f"savedviews/{ours.pk}/", {"name": "all"})
+    assert (changed.status_code, changed.json()["owner"]) == (200, "bob")
+    assert call(secret_of(admin, "read"), "delete", f"savedviews/{ours.pk}/").status_code == 403
+    assert call(secret, "delete", f"savedviews/{private.pk}/").status_code == 404
+    assert call(secret, "delete", f"savedviews/{ours.pk}/").status_code == 204
+    assert [view.name for view in SavedView.objects.all()] == ["private"]
+
+
 def test_a_scoped_token_keeps_to_its_places() -> None:
     ada = people.person()
     stored(ada, "mine", "cluster=prod")

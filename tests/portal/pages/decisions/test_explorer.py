@@ -488,6 +488,17 @@ def test_views_of_others_are_seen_if_shared_and_not_dropped(reader: Client) -> N
     assert reader.post(f"{HERE}views/{view.pk}/drop/").status_code == 404
 
 
+def test_an_admin_drops_shared_views_of_others(client: Client) -> None:
+    owner = people.nobody("owner")
+    private = SavedView.objects.create(owner=owner, name="secret")
+    view = SavedView.objects.create(owner=owner, name="ours", is_shared=True)
+    client.force_login(people.person("admin", "admin"))
+    assert shown(client).context["kept_views"] == [view]
+    assert client.post(f"{HERE}views/{private.pk}/drop/").status_code == 404
+    assert client.post(f"{HERE}views/{view.pk}/drop/").status_code == 302
+    assert list(SavedView.objects.all()) == [private]
+
+
 @pytest.mark.parametrize(
     ("query", "is_offered"),
     [
