@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
+    from tests.browser.demo_portal import Portal
     from tests.browser.hands import Hand
     from tests.browser.visitor import Visitor
 
@@ -89,6 +90,23 @@ def test_time_is_picked_and_moved(visit: Callable[[str], Visitor], hand: Hand) -
     page.wait_for_url("**/decisions/?cluster=demo&since=*&until=*")
     hand.press(visitor.main("link", "Later period"))
     page.wait_for_url("**/decisions/?cluster=demo&since=*&until=*")
+
+
+def test_times_are_typed_picked_and_drawn_in_local_time(
+    visit: Callable[[str], Visitor], portal: Portal, hand: Hand
+) -> None:
+    visitor = visit("viewer")
+    cookie = {"name": "zone", "value": "Asia/Kolkata", "url": portal.address}
+    visitor.context.add_cookies([cookie])  # type: ignore[list-item]  # a dictionary of its kind
+    page = visitor.go("/decisions/?cluster=demo")
+    hand.press(page.locator("details.period > summary"))
+    begin = page.get_by_label("From (UTC+5:30)")
+    begin.fill("2026-01-01T05:30")
+    hand.press(page.locator(".span-form").get_by_role("button", name="Apply"))
+    page.wait_for_url("**/decisions/?cluster=demo&since=2026-01-01T00%3A00")
+    assert page.locator("#query-bar").input_value() == ("cluster:demo since:2026-01-01T05:30")
+    page.locator("[data-plot] .u-over").hover()
+    page.locator(".tip.chart", has_text="UTC+5:30").wait_for()
 
 
 def test_a_bar_selects_its_time(visit: Callable[[str], Visitor]) -> None:

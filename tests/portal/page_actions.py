@@ -69,6 +69,7 @@ ACTIONS = (
     ("holds", "access/legal_holds.html", "release", "POST /api/v1/legalholds/{id}/release/"),
     # Decisions
     ("decision-view-save", "decisions/_actions.html", "", "POST /api/v1/savedviews/"),
+    ("decision-view-save", "decisions/_actions.html", "", "PATCH /api/v1/savedviews/{id}/"),
     ("decision-view-drop", "decisions/_actions.html", "", "DELETE /api/v1/savedviews/{id}/"),
     # Policies
     (EDITORS, "policies/editor.html", "", f"{_TRY} + {_SAVE}"),  # checks, as ?dryRun=All does

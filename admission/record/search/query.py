@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +18,9 @@ from policies import roles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import tzinfo
 
+_MOMENTS: Final = ("since", "until")
 _DAYS_BACK: Final = {"today": 0, "yesterday": 1}
 _LENGTH: Final = re.compile(r"(?P<number>[1-9][0-9]{0,3})(?P<unit>[mhd])")
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
@@ -25,8 +28,11 @@ _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 _PARTS_WITH_NAMESPACE: Final = 3
 
 
-def parse(text: str) -> tuple[dict[str, str], list[str]]:
-    """Parse a query: values by field, and a sentence for each error."""
+def parse(text: str, zone: tzinfo = UTC) -> tuple[dict[str, str], list[str]]:
+    """Parse a query: values by field, and a sentence for each error.
+
+    Times are read in a zone; those of the fields are in UTC.
+    """
     fields: dict[str, str] = {}
     excluded: dict[str, None] = {}
     errors: list[str] = []
@@ -41,13 +47,13 @@ def parse(text: str) -> tuple[dict[str, str], list[str]]:
             fields[word.field] = word.value
     if excluded:
         fields[EXCLUDE] = " ".join(excluded)
-    return _with_moments(fields, datetime.now(UTC)), errors
+    return in_zone(_with_moments(fields, datetime.now(zone)), zone, UTC), errors
 
 
 def _with_moments(fields: dict[str, str], now: datetime) -> dict[str, str]:
     """``yesterday`` and lengths such as ``2d``, which the address does not know, as moments."""
     told = dict(fields)
-    for name in ("since", "until"):
+    for name in _MOMENTS:
         days_back = _DAYS_BACK.get(fields.get(name, ""))
         if days_back is not None:
             told[name] = f"{now - timedelta(days=days_back):%Y-%m-%dT00:00}"
@@ -59,8 +65,22 @@ def _with_moments(fields: dict[str, str], now: datetime) -> dict[str, str]:
     return told
 
 
-def render(fields: Mapping[str, str]) -> str:
-    """Write fields as a query, in the order of ``FIELDS``; empty ones are left out."""
+def in_zone(fields: Mapping[str, str], zone: tzinfo, other: tzinfo) -> dict[str, str]:
+    """Fields with their times in another zone; what is no time, or has an offset, stays."""
+    told = dict(fields)
+    for name in _MOMENTS if zone != other else ():
+        # What the filter cannot read, it reports.
+        with suppress(ValueError, OverflowError):
+            moment = datetime.fromisoformat(fields.get(name, ""))
+            if moment.tzinfo is None:
+                moved = moment.replace(tzinfo=zone).astimezone(other).replace(tzinfo=None)
+                told[name] = moved.isoformat(timespec="auto" if moved.second else "minutes")
+    return told
+
+
+def render(fields: Mapping[str, str], zone: tzinfo = UTC) -> str:
+    """Write fields as a query with times in a zone, by ``FIELDS``; empty ones are left out."""
+    fields = in_zone(fields, UTC, zone)
     found = [str(Word(key, fields[field])) for key, field in FIELDS.items() if fields.get(field)]
     return " ".join([*found, *(f"-{word}" for word in words_of(fields.get(EXCLUDE, "")))])
 

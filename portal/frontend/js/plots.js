@@ -16,17 +16,22 @@ const drawn = new Map();
 const heightOf = (place) => ("low" in place.dataset ? BAND : HEIGHT);
 
 const DAY = 86400;
-const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: "UTC" });
-const date = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
-const moment = (seconds) => {
-  const at = new Date(seconds * 1000);
-  return `${date.format(at)} ${clock.format(at)} UTC`;
-};
-const labels = (step) => (_, times) =>
-  times.map((seconds) => {
+// Words for times in the zone that the place names, which is the reader's.
+function wordsOf({ zone = "UTC", zoneLabel = "UTC" }) {
+  const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: zone });
+  const date = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: zone });
+  const moment = (seconds) => {
     const at = new Date(seconds * 1000);
-    return step < DAY && seconds % DAY ? clock.format(at) : date.format(at);
-  });
+    return `${date.format(at)} ${clock.format(at)} ${zoneLabel}`;
+  };
+  const labels = (step) => (_, times) =>
+    times.map((seconds) => {
+      const at = new Date(seconds * 1000);
+      const time = clock.format(at);
+      return step < DAY && time !== "00:00" ? time : date.format(at);
+    });
+  return { moment, labels, zone };
+}
 
 // Without a pointer over the plot the legend shows the total of all bars.
 const total = (column) => column.reduce((sum, value) => sum + value, 0);
@@ -63,6 +68,7 @@ const brushed = (place) => (plot) => {
 function draw(place) {
   const { columns, marks } = JSON.parse(place.dataset.plot);
   const [muted, line] = [token("--text-3"), token("--line")];
+  const { moment, labels, zone } = wordsOf(place.dataset);
   const step = columns[0].length > 1 ? columns[0][1] - columns[0][0] : 3600;
   // Later series cover earlier ones: the sum of all is drawn first.
   const series = VERDICTS.map(({ label, token: name }, i) => ({
@@ -79,7 +85,7 @@ function draw(place) {
     width: place.clientWidth,
     height: HEIGHT,
     padding: [null, 20, null, null], // for half of the last label
-    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone),
     scales: {
       x: { range: () => [times[0], times.at(-1) + step] },
       y: { range: (_, __, most) => [0, Math.max(most, 4) * 1.08] },

@@ -43,8 +43,11 @@ from portal.pages.decisions.groups import GROUPS, grouped_by
 from portal.pages.decisions.looks import COOKIE, Look
 from portal.pages.decisions.periods import period_of
 from portal.pages.decisions.rows import log_rows
+from portal.pages.shell.times import shown, zone_label, zone_of
 
 if TYPE_CHECKING:
+    from datetime import tzinfo
+
     from django.http import HttpRequest, HttpResponseBase
 
     from admission.record.search.search import Sample
@@ -105,9 +108,12 @@ class DecisionListView(RecordMixin, TemplateView):
         """Redirect a valid query of the bar to the address that says the same."""
         typed_query = request.GET.get("q")
         if typed_query is not None:
-            typed_fields, query_errors = search_query.parse(typed_query)
+            typed_fields, query_errors = search_query.parse(typed_query, self.zone)
             if not query_errors:
                 return _to_list(with_fields({**typed_fields, **self.look.kept}))
+        if "local" in request.GET:  # the times of the picker, which are not in UTC
+            fields = search_query.in_zone(self.fields(self.search()), self.zone, UTC)
+            return _to_list(with_fields({**fields, **self.look.kept}))
         if "remember" in request.GET:
             return self._remember()
         context = self.get_context_data(**kwargs)
@@ -153,14 +159,14 @@ class DecisionListView(RecordMixin, TemplateView):
             form=search.filter.form,
             fields=list(search.filter.form),
             form_open=not search.is_valid,
-            bar=typed_query or search_query.render(asked),
-            bar_errors=search_query.parse(typed_query)[1],
+            bar=typed_query or search_query.render(asked, self.zone),
+            bar_errors=search_query.parse(typed_query, self.zone)[1],
             query=with_fields(kept),
             filtered=any(asked.values()),
             sample=found.sample,
             number=search.count(found.sample) if search.is_valid else None,
             lines=found.number,
-            period=period_of(kept, self._moments(search), datetime.now(UTC)),
+            period=period_of(kept, self._moments(search), datetime.now(self.zone)),
             asked=[(name, text) for name, text in kept.items() if text],
             facets=facet_column(found.sample.rows, kept),
             searched_to=found.sample.searched_to,
@@ -173,6 +179,11 @@ class DecisionListView(RecordMixin, TemplateView):
             **self._bars(search, found.sample, kept),
             **self._looks(found.sample, kept, is_first=position.is_first),
         )
+
+    @property
+    def zone(self) -> tzinfo:
+        """The reader's time zone."""
+        return zone_of(self.request)
 
     def _views(self) -> dict[str, Any]:
         """Saved views to open, and those that the person may delete."""
@@ -189,6 +200,8 @@ class DecisionListView(RecordMixin, TemplateView):
             "look": look,
             "turned_query": with_fields({**kept, **look.turned}),
             "first_query": "" if is_first else with_fields(kept),
+            "zone": zone_label(self.zone),
+            "spans": search_query.in_zone(kept, UTC, self.zone),
             "place": [(name, self.request.GET.get(name, "")) for name in _PLACE],
             "grouped": grouped_by(sample.rows, look.group, plain) if look.group else None,
             "group_choices": [
@@ -204,12 +217,15 @@ class DecisionListView(RecordMixin, TemplateView):
         if not search.is_valid:
             return {"bars": []}
         found = overview(search, sample, query, self.request.user)
+        ends = (found.bars[0].start, found.bars[-1].end) if found.bars else ()
         bars_total = sum(bar.total for bar in found.bars)
         bars_plot = json.dumps({"columns": histogram.columns(found.bars), "marks": []})
         return {
             "bars": found.bars,
             "total": bars_total,
             "plot": bars_plot,
+            "plot_zone": getattr(self.zone, "key", "UTC"),
+            "plot_ends": [shown(at, "exact", self.zone) for at in ends],
             "is_tallied": found.is_tallied,
         }
 

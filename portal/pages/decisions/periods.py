@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from admission.record.filters import LAST_CHOICES, LENGTHS
@@ -37,7 +37,10 @@ class Period:
 
 
 def period_of(query: Mapping[str, str], asked: Mapping[str, Any], now: datetime) -> Period:
-    """The period of a query; ``asked`` has its moments, as the filter read them."""
+    """The period of a query, in words of the zone of ``now``.
+
+    ``asked`` has its moments, as the filter read them.
+    """
     last = query.get("last", "") if query.get("last") in LENGTHS else ""
     since, until = asked.get("since"), asked.get("until")
     choices = [
@@ -55,7 +58,8 @@ def period_of(query: Mapping[str, str], asked: Mapping[str, Any], now: datetime)
     )
     begin = max(filter(None, (since, now - LENGTHS[last] if last else None)), default=None)
     earlier, later = _beside(query, begin, until, now) if begin else ("", "")
-    return Period(_label(last, since, until), [*choices, anytime], earlier, later)
+    begin_here, end_here = (at and at.astimezone(now.tzinfo) for at in (since, until))
+    return Period(_label(last, begin_here, end_here), [*choices, anytime], earlier, later)
 
 
 def _last_label(words: str) -> str:
@@ -98,5 +102,5 @@ def _beside(
 
 
 def _asking(query: Mapping[str, str], since: datetime, until: datetime) -> str:
-    begin, end = (moment.isoformat()[:_MINUTES] for moment in (since, until))
+    begin, end = (moment.astimezone(UTC).isoformat()[:_MINUTES] for moment in (since, until))
     return with_fields(query, last="", since=begin, until=end)

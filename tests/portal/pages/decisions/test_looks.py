@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import connection
@@ -180,6 +181,48 @@ def test_a_group_says_what_its_link_finds(reader: Client, name: str) -> None:
             assert context["number"].number == group.number
     numbers = [group.number for group in found.groups]
     assert numbers == sorted(numbers, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "told"),
+    [
+        ("since:2026-11-20T14:00", "since", "2026-11-20T13:00"),
+        ('until:"2026-07-20 14:00"', "until", "2026-07-20T12:00"),
+        ("since:2026-11-20", "since", "2026-11-19T23:00"),
+        ("since:2026-11-20T14:00:05", "since", "2026-11-20T13:00:05"),
+        ("since:2026-11-20T14:00Z", "since", "2026-11-20T14:00Z"),
+        ("since:soon", "since", "soon"),
+        ("since:0001-01-01T00:00", "since", "0001-01-01T00:00"),
+    ],
+)
+def test_typed_times_are_of_the_readers_zone(
+    reader: Client, typed: str, field: str, told: str
+) -> None:
+    reader.cookies["zone"] = "Europe/Berlin"
+    answer = reader.get(HERE, {"q": typed})
+    query = QueryDict(answer["Location"].partition("?")[2])
+    assert query.dict() == {field: told}
+    if told.endswith(":00") and not typed.endswith(told):
+        # What the bar shows then says the same again.
+        bar = shown(reader, f"?{query.urlencode()}").context["bar"]
+        assert reader.get(HERE, {"q": bar})["Location"] == answer["Location"]
+
+
+def test_words_for_days_and_the_picker_are_of_the_readers_zone(reader: Client) -> None:
+    zone = ZoneInfo("Pacific/Auckland")
+    reader.cookies["zone"] = zone.key
+    days = {datetime.now(zone).date()}
+    answer = reader.get(HERE, {"q": "since:today"})
+    days.add(datetime.now(zone).date())  # the day may change meanwhile
+    since = QueryDict(answer["Location"].partition("?")[2])["since"]
+    begin = datetime.fromisoformat(since).replace(tzinfo=UTC).astimezone(zone)
+    assert (begin.date() in days, begin.hour, begin.minute) == (True, 0, 0)
+    answer = reader.get(f"{HERE}?since=2026-11-20T14:00&local=1&user=ada")
+    told = QueryDict(answer["Location"].partition("?")[2]).dict()
+    assert told == {"user": "ada", "since": "2026-11-20T01:00"}
+    context = shown(reader, "?since=2026-11-20T01:00").context
+    assert context["period"].label == "Since 20 Nov 14:00"
+    assert context["spans"]["since"] == "2026-11-20T14:00"
 
 
 @pytest.mark.usefixtures("small")
