@@ -269,6 +269,8 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"
 SESSION_COOKIE_AGE = 12 * 60 * 60
+# How long the link of an invitation can be used
+PASSWORD_RESET_TIMEOUT = 3 * 24 * 60 * 60
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "policies.tokens.authentication.ScopedTokenAuthentication",

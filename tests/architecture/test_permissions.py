@@ -16,6 +16,7 @@ ASKED_BY: dict[str, set[str]] = {
         "policies/roles.py",
         "policies/services/tokens.py",  # of the owner of a token
         "portal/auth/admin.py",  # Django's admin has sessions only
+        "portal/auth/invitations.py",  # of the account that a link hands over; asked by pages
         "portal/pages/home/page.py",  # pages have sessions only
         "portal/pages/access/person.py",  # of the account whose access is shown
         "portal/pages/access/subjects.py",  # the same, in its row

@@ -94,6 +94,10 @@ PAGES: Final = {
     "people, a role given": "/people/?who=tomas.silva&give=1",
     "people, a role for anybody": "/people/?give=1",
     "people, nobody": "/people/?q=nobody-is-called-so",
+    "people, roles of one": "/people/?who=grace.mbeki&tab=roles",
+    "people, tokens of one": "/people/?who=grace.mbeki&tab=tokens",
+    "people, activity of one": "/people/?who=ada.okafor&tab=activity",
+    "people, an invitation": "/people/?invite=1",
     "roles": "/people/roles/",
     "service accounts": "/people/service-accounts/",
     "service account": "/people/service-accounts/ci/",
@@ -107,9 +111,13 @@ PAGES: Final = {
     "search results": "/find/all/?q=pay",
 }
 """The pages of admins."""
-STATUSES: Final = {"decisions, wrong filter": 400}
+STATUSES: Final = {"decisions, wrong filter": 400, "invitation, ended": 410}
 """The statuses of pages that do not answer with 200."""
-PUBLIC: Final = {"sign in": "/accounts/login/"}
+PUBLIC: Final = {
+    "sign in": "/accounts/login/",
+    "invitation": "{invitation}",
+    "invitation, ended": "/accounts/invitation/MQ/set-password/",
+}
 NO_PAGES: Final = {
     "decisions/newer/": "a part of the list of decisions",
     "^decisions/(?P<pk>[0-9a-z]{16})/panel$": "a part of the list of decisions",

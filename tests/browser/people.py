@@ -16,6 +16,7 @@ from django.template.loader import render_to_string  # noqa: E402
 from admission.models import AuditEvent  # noqa: E402
 from policies import services  # noqa: E402
 from policies.models import ApiToken, Cluster, RoleBinding  # noqa: E402
+from portal.auth.invitations import invite, new_link  # noqa: E402
 from sync.models import SyncedObject, SyncRun  # noqa: E402
 from tests.browser.demo_portal import PASSWORD  # noqa: E402
 
@@ -40,7 +41,9 @@ def main() -> None:
     _, credential = services.issue_webhook_credential(
         cluster=Cluster.objects.get(name="demo"), label="journeys", user="admin"
     )
+    invited = invite(username="invited", email="invited@example.com", author=admin)
     names = {
+        "invitation": new_link(invited, author=admin),
         "credential": credential,
         "people": list(PEOPLE),
         "run": str(SyncRun.objects.filter(cluster__name="demo-connected")[0].uid),

@@ -82,10 +82,10 @@ def test_an_open_quota_is_accessible(visit: Callable[[str], Visitor], axe: Path)
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_page_for_everybody_is_accessible(
-    visit: Callable[[str], Visitor], axe: Path, name: str
+    visit: Callable[[str], Visitor], axe: Path, world: dict[str, Any], name: str
 ) -> None:
     visitor = visit("nobody")
-    visitor.go(PUBLIC[name])
+    visitor.go(PUBLIC[name].format(**world), status=STATUSES.get(name, 200))
     look_around(visitor, axe)
 
 
@@ -136,6 +136,7 @@ def test_no_page_is_forgotten() -> None:
 
 
 ANY = {
+    "invitation": "/accounts/invitation/MQ/c1-2/",
     "run": "00000000-0000-0000-0000-000000000000",
     "denied": "0" * 16,
     "mutated": "0" * 16,

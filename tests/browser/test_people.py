@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.visitor import PHONE, WIDE
+from tests.browser.visitor import PHONE, WIDE, Visitor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from playwright.sync_api import Browser
+
+    from tests.browser.demo_portal import Portal
     from tests.browser.hands import Hand
-    from tests.browser.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 
@@ -69,8 +71,8 @@ def test_editor_of_team_namespaces_takes_six_clicks(
     hand.select(panel.get_by_label("Role", exact=True), "editor")
     hand.fill(panel.get_by_label("Namespace", exact=True), "team-*")
     hand.press(panel.get_by_role("button", name="Give role"))
-    sources = panel.locator("section", has=page.get_by_role("heading", name="Sources of access"))
-    row = sources.get_by_role("listitem").filter(has_text="team-*")
+    given = panel.get_by_role("region", name="Roles")
+    row = given.get_by_role("listitem").filter(has_text="team-*")
     row.wait_for()
     assert "editor" in row.inner_text()
     hand.press(row.get_by_role("button", name="Revoke"))
@@ -113,6 +115,48 @@ def test_list_is_searched_while_typing(visit: Callable[[str], Visitor], hand: Ha
     assert page.locator("#people-rows tbody tr").count() == 1
 
 
+def test_person_is_invited_and_sets_a_password(
+    visit: Callable[[str], Visitor], browser: Browser, portal: Portal, hand: Hand
+) -> None:
+    page = visit("admin").go("/people/")
+    hand.press(page.get_by_role("link", name="Invite", exact=True))
+    panel = page.get_by_role("complementary", name="Invite a person")
+    name = f"eve.{type(hand).__name__.lower()}"
+    hand.fill(panel.get_by_label("Username"), name)
+    hand.fill(panel.get_by_label("E-mail"), f"{name}@example.com")
+    first = panel.get_by_role("group", name="Role 1")
+    hand.select(first.get_by_label("Role", exact=True), "editor")
+    hand.fill(first.get_by_label("Namespace"), "team-*")
+    hand.press(panel.get_by_role("button", name="Invite"))
+    link = page.locator("#link").inner_text()
+    assert "editor" in page.locator("#panel").inner_text()
+    hand.press(page.get_by_role("button", name="Copy", exact=True))
+
+    invited = Visitor(browser, portal.address)
+    there = invited.go(link.removeprefix(portal.address))
+    hand.fill(there.get_by_label("New password", exact=True), "wrong-mule-paper-clip")
+    hand.fill(there.get_by_label("New password confirmation"), "wrong-mule-paper-clip")
+    hand.press(there.get_by_role("button", name="Set the password"))
+    there.wait_for_url(portal.address + "/")
+    assert name in there.locator("details.user > summary").inner_text()
+    invited.go(link.removeprefix(portal.address), status=410)
+    invited.leave()
+
+
+@pytest.mark.parametrize("tab", ["roles", "tokens", "activity"])
+def test_tabs_of_the_panel_are_accessible(
+    visit: Callable[[str], Visitor], axe: Path, tab: str
+) -> None:
+    visitor = visit("admin")
+    for theme, size in (("light", WIDE), ("dark", PHONE)):
+        visitor.look(theme=theme, size=size)
+        page = visitor.go("/people/?who=grace.mbeki")
+        page.get_by_role("navigation", name="Grace Mbeki").get_by_text(tab.capitalize()).click()
+        page.get_by_role("region", name=tab.capitalize()).wait_for()
+        assert visitor.hindrances(axe) == []
+        assert visitor.overflow() == ""
+
+
 @pytest.mark.parametrize("width", [1440, 1024, 390])
 def test_panel_is_accessible_at_every_width(
     visit: Callable[[str], Visitor], axe: Path, width: int
@@ -120,6 +164,7 @@ def test_panel_is_accessible_at_every_width(
     visitor = visit("admin")
     for theme in ("light", "dark"):
         visitor.look(theme=theme, size={"width": width, "height": 900})
-        visitor.go("/people/?who=grace.mbeki&give=1")
-        assert visitor.hindrances(axe) == []
-        assert visitor.overflow() == ""
+        for query in ("who=grace.mbeki&give=1", "invite=1"):
+            visitor.go(f"/people/?{query}")
+            assert visitor.hindrances(axe) == []
+            assert visitor.overflow() == ""

@@ -160,14 +160,18 @@ def _name(subject: Any) -> str:
     return str(subject) if isinstance(subject, Group) else subject.get_full_name() or str(subject)
 
 
+def parts_of(words: str) -> roles.RoleScope:
+    """The cluster and the namespace of "cluster / namespace"."""
+    cluster, _, namespace = (part.strip() for part in words.replace("\0", "").partition("/"))
+    return roles.RoleScope(cluster, namespace)
+
+
 def place_of(words: str, *, reader: Any) -> roles.RoleScope | None:
     """The place that a reader wrote as "cluster / namespace"; None for one that is not seen."""
-    cluster, _, namespace = (part.strip() for part in words.replace("\0", "").partition("/"))
-    if not cluster or not roles.sees(reader, cluster, namespace or None):
+    place = parts_of(words)
+    if not place.cluster or not roles.sees(reader, place.cluster, place.namespace or None):
         return None
-    if not Cluster.objects.filter(name=cluster).exists():
-        return None
-    return roles.RoleScope(cluster, namespace)
+    return place if Cluster.objects.filter(name=place.cluster).exists() else None
 
 
 def places_of(reader: Any) -> Sequence[roles.RoleScope]:

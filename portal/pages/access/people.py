@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import Http404
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 
 from policies import roles, services
 from policies.models import RoleBinding
+from portal.auth.invitations import may_link, new_link
 from portal.pages.access.effective_access import COLUMNS, QUESTIONS
+from portal.pages.access.invite_form import InviteForm
 from portal.pages.access.person import panel_of
 from portal.pages.access.role_form import ROLE_WORDS, BindingForm, places_to_offer
 from portal.pages.access.subjects import (
@@ -43,6 +50,8 @@ class _RolesPage(PortalPage):
         """Granting and revoking are two rights; tokens are looked after on their own."""
         if "revoke" in request.POST:
             return ""
+        if not {"invite", "link"}.isdisjoint(request.POST):
+            return roles.KEEP_ACCOUNTS
         return roles.TAKE_ROLES if "take" in request.POST else roles.GIVE_ROLES
 
     def may_post(self) -> bool:
@@ -52,6 +61,9 @@ class _RolesPage(PortalPage):
     def scope(self) -> roles.RoleScope:
         """The scope of the form: whoever grants a role must be admin in all of it."""
         sent = self.request.POST
+        if "invite" in sent:
+            # An account is of the fleet; the form itself asks about the scope of each role.
+            return roles.RoleScope()
         if "take" in sent:
             taken_binding = self._taken_binding()
             return roles.place_of_binding(taken_binding.cluster, taken_binding.namespace)
@@ -89,7 +101,6 @@ class PeopleView(_RolesPage):
             sort=sent["sort"] if sent.get("sort") in SORTS else "name",
         )
         subjects = Subjects(reader, wanted)
-        form = kwargs.get("form")
         context = {
             "page": Paginator(subjects, ROWS).get_page(sent.get("page")),
             "number": len(subjects),
@@ -97,19 +108,21 @@ class PeopleView(_RolesPage):
             "roles": ROLE_WORDS,
             "questions": QUESTIONS,
             "columns": COLUMNS,
-            **self._panel(form),
+            **self._panel(kwargs.get("form"), kwargs.get("who") or self.request.GET.get("who", "")),
             **kwargs,
         }
         return super().get_context_data(**context)
 
-    def _panel(self, form: BindingForm | None) -> dict[str, Any]:
+    def _panel(self, form: BindingForm | None, who: str) -> dict[str, Any]:
         """The panel of the chosen subject, and the form where it is asked for."""
         reader, sent = self.request.user, self.request.GET
         panel: dict[str, Any] = {}
         # A name that was mistyped in the form is an error of the form.
-        if who := sent.get("who", ""):
+        if who:
             subject = find_subject(who, reader)
             panel["person"] = panel_of(subject, reader=reader, asked=sent.dict())
+        elif sent.get("invite") and roles.may(reader, roles.KEEP_ACCOUNTS):
+            return {"invite_form": InviteForm(), **places_to_offer(reader)}
         if form is not None or sent.get("give") or sent.get("subject"):
             first = {"subject": who or sent.get("subject", ""), "role": "viewer"}
             panel["form"] = form or BindingForm(initial=first)
@@ -120,26 +133,51 @@ class PeopleView(_RolesPage):
         """Grant a role, revoke one, or revoke a token."""
         if "take" in request.POST:
             self.take()
-            return redirect(self._address(self._known(request.GET.get("who", ""))))
+            return redirect(self._address(self._known(request.GET.get("who", "")), "roles"))
         if "revoke" in request.POST:
             return self._revoke_token()
+        if "invite" in request.POST:
+            return self._invite()
+        if "link" in request.POST:
+            return self._make_link(request.POST["link"])
         binding_form = BindingForm(request.POST)
         if binding_form.is_valid():
             binding = binding_form.bind_subject(author=request.user)
             if binding:
                 messages.success(request, f"Granted: {binding}.")
                 subject = f"{GROUP}{binding.group}" if binding.group else str(binding.user)
-                return redirect(self._address(subject))
+                return redirect(self._address(subject, "roles"))
         return self.render_to_response(self.get_context_data(form=binding_form), status=422)
+
+    def _invite(self) -> HttpResponse:
+        """Create an account; its link is shown once, in this answer."""
+        form = InviteForm(self.request.POST)
+        invited = form.store(author=self.request.user) if form.is_valid() else None
+        if invited:
+            return self._make_link(invited.username)
+        context = {"invite_form": form, **places_to_offer(self.request.user)}
+        return self.render_to_response(self.get_context_data(**context), status=422)
+
+    def _make_link(self, who: str) -> HttpResponse:
+        invited = find_subject(who, self.request.user)
+        if not isinstance(invited, User) or not may_link(self.request.user, invited):
+            raise PermissionDenied
+        path = new_link(invited, author=self.request.user)
+        context = {
+            "who": who,
+            "link": self.request.build_absolute_uri(path),
+            "link_ends": timezone.now() + timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT),
+        }
+        return self.render_to_response(self.get_context_data(**context))
 
     def _revoke_token(self) -> HttpResponse:
         subject = find_subject(self.request.GET.get("who", ""), self.request.user)
         shown = panel_of(subject, reader=self.request.user, asked={})
         if not shown.may_revoke:
-            return redirect(self._address(shown.key))
+            return redirect(self._address(shown.key, "tokens"))
         revoked = revoke_sent(self.request.POST, owner=subject)
         messages.success(self.request, f"Revoked: {revoked.name}. Requests with it are refused.")
-        return redirect(self._address(shown.key))
+        return redirect(self._address(shown.key, "tokens"))
 
     def _known(self, who: str) -> str:
         """The key, as long as the reader still knows of the subject: its last role may be gone."""
@@ -149,8 +187,9 @@ class PeopleView(_RolesPage):
             return ""
         return who
 
-    def _address(self, who: str) -> str:
-        return f"{reverse('people')}?{urlencode({'who': who})}" if who else reverse("people")
+    def _address(self, who: str, tab: str) -> str:
+        query = urlencode({"who": who, "tab": tab})
+        return f"{reverse('people')}?{query}" if who else reverse("people")
 
 
 class RolesView(_RolesPage):

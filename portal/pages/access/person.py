@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib.auth.models import Group
 
 from policies import roles, services
+from policies.models import PolicyRevision
+from portal.auth.invitations import may_link
 from portal.pages.access import effective_access
 from portal.pages.access.subjects import GROUP, visible_bindings
 from portal.pages.access.words import initials, place_in_short
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from portal.pages.access.effective_access import Answer, MatrixRow
 
 PLACES_OFFERED: Final = 200
+ACTIVITY_SHOWN: Final = 10
 MEMBERS_SHOWN: Final = 20
 
 
@@ -30,6 +33,15 @@ class AccessSource:
     place: str
     group: str
     may_take: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PanelTab:
+    """A tab of the panel; ``number`` is None where nothing is counted."""
+
+    key: str
+    label: str
+    number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +60,33 @@ class PersonPanel:
     sources: Sequence[AccessSource]
     tokens: Sequence[ApiToken]
     members: Sequence[Any]
+    changes: Sequence[PolicyRevision]
     may_revoke: bool
+    may_link: bool
+    tab: str
+
+    @property
+    def tabs(self) -> list[PanelTab]:
+        """What the panel has; tokens are for their owner and for keepers of accounts."""
+        tabs = [
+            PanelTab("access", "Effective access"),
+            PanelTab("roles", "Roles", len(self.sources)),
+        ]
+        if self.is_group:
+            return [*tabs, PanelTab("members", "Members", len(self.members))]
+        if self.may_revoke:
+            tabs.append(PanelTab("tokens", "Tokens", len(self.tokens)))
+        return [*tabs, PanelTab("activity", "Activity")]
+
+    @property
+    def sources_here(self) -> list[AccessSource]:
+        """The roles that cover the place that is asked about; all where none is."""
+        place = effective_access.parts_of(self.asked_place)
+        if not self.answer or not place.cluster:
+            return list(self.sources)
+        return [
+            each for each in self.sources if each.binding.covers(place.cluster, place.namespace)
+        ]
 
 
 def panel_of(subject: Any, *, reader: Any, asked: Mapping[str, str]) -> PersonPanel:
@@ -62,7 +100,7 @@ def panel_of(subject: Any, *, reader: Any, asked: Mapping[str, str]) -> PersonPa
     answer = effective_access.answer(subject, question, place, reader=reader) if place else None
     name = subject.name if is_group else subject.get_full_name() or subject.username
     may_revoke = not is_group and _may_revoke(subject, reader)
-    return PersonPanel(
+    panel = PersonPanel(
         key=f"{GROUP}{subject.name}" if is_group else subject.username,
         name=name,
         initials=initials(name),
@@ -75,8 +113,14 @@ def panel_of(subject: Any, *, reader: Any, asked: Mapping[str, str]) -> PersonPa
         sources=_sources(subject, reader),
         tokens=services.tokens_of(subject, reader=subject) if may_revoke else (),
         members=_members(subject) if is_group else (),
+        changes=_changes(subject, reader) if asked.get("tab") == "activity" else (),
         may_revoke=may_revoke,
+        may_link=not is_group and may_link(reader, subject),
+        tab=asked.get("tab", ""),
     )
+    if panel.tab in {tab.key for tab in panel.tabs}:
+        return panel
+    return replace(panel, tab=panel.tabs[0].key)
 
 
 def _first_place(subject: Any, places: Sequence[roles.RoleScope]) -> str:
@@ -126,3 +170,12 @@ def _source(binding: RoleBinding, subject: Any, reader: Any) -> AccessSource:
 
 def _members(group: Any) -> Sequence[Any]:
     return list(group.user_set.filter(is_active=True).order_by("username")[:MEMBERS_SHOWN])
+
+
+def _changes(subject: Any, reader: Any) -> Sequence[PolicyRevision]:
+    """The newest changes of policies by an account, as far as the reader sees them."""
+    seen = roles.visible(
+        PolicyRevision.objects.all(), reader, cluster="cluster", namespace="namespace"
+    )
+    by_user = seen.filter(user=str(subject)).order_by("-created", "-pk")
+    return list(by_user[:ACTIVITY_SHOWN])
