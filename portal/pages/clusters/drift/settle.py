@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
+from django.db.models import Count
 from django.http import Http404, HttpResponseBadRequest
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -20,7 +22,7 @@ from portal.pages.clusters.drift.queue import can_be_settled, line_of
 from portal.pages.views import PortalPage
 from sync.models import SyncedObject, SyncOwnership
 from sync.passes import resolution
-from sync.passes.object_sides import our_object, our_revision, seen
+from sync.passes.object_sides import our_object, our_objects, our_revision, seen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,8 +117,9 @@ class SettleView(PortalPage):
         return redirect(_safe(back))
 
     def _is_overtaken(self, sent: QueryDict) -> bool:
+        ours = our_objects(self.things)
         return any(
-            sent.get(f"seen-{thing.pk}") != seen(thing, our_object(thing)) for thing in self.things
+            sent.get(f"seen-{thing.pk}") != seen(thing, ours[thing.pk]) for thing in self.things
         )
 
     def _may(self, action: str) -> bool:
@@ -128,11 +131,11 @@ class SettleView(PortalPage):
         self, action: str, back: str, *, error: str = "", status: int = 200
     ) -> HttpResponse:
         things = self.things
-        problem = problem_of(things, action)
+        problem, ours = problem_of(things, action), our_objects(things)
         context = self.get_context_data(
             action=action,
             settlement=SETTLEMENTS[action],
-            rows=[(line_of(thing), seen(thing, our_object(thing))) for thing in things],
+            rows=[(line_of(thing), seen(thing, ours[thing.pk])) for thing in things],
             problem=problem,
             impact=None if problem else impact_of(things, action),
             places=owned_places(things) if action == RELEASE and not problem else [],
@@ -205,17 +208,27 @@ class OwnedPlace:
 
 def owned_places(things: Sequence[SyncedObject]) -> list[OwnedPlace]:
     """The ownerships that a release would end."""
-    return [_owned_place(each) for each in _owned(things)]
+    owned = _owned(things)
+    covered = SyncedObject.objects.filter(
+        cluster__in={each.cluster_id for each in owned}, gone=None
+    )
+    numbers: Counter[tuple[int, str]] = Counter()
+    counted_objects = covered.order_by().values_list("cluster", "namespace")
+    for cluster_id, namespace, number in counted_objects.annotate(Count("pk")):
+        numbers[cluster_id, namespace] = number
+    return [_owned_place(each, numbers) for each in owned]
 
 
-def _owned_place(owned: SyncOwnership) -> OwnedPlace:
-    covered = SyncedObject.objects.filter(cluster=owned.cluster, gone=None)
+def _owned_place(owned: SyncOwnership, numbers: Counter[tuple[int, str]]) -> OwnedPlace:
     if owned.kind:
         return OwnedPlace(f"{owned.kind} {owned.namespace}/{owned.name}", 1)
     if owned.namespace:
         words = f"everything in namespace {owned.namespace} of {owned.cluster.name}"
-        return OwnedPlace(words, covered.filter(namespace=owned.namespace).count())
-    return OwnedPlace(f"everything in the cluster {owned.cluster.name}", covered.count())
+        return OwnedPlace(words, numbers[owned.cluster_id, owned.namespace])
+    all_of_it = sum(
+        number for (cluster, _), number in numbers.items() if cluster == owned.cluster_id
+    )
+    return OwnedPlace(f"everything in the cluster {owned.cluster.name}", all_of_it)
 
 
 def settle(things: Sequence[SyncedObject], action: str, *, user: str, reason: str) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.contrib.auth import get_user
 from django.contrib.auth.models import Permission
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from engine.policy import Authority
@@ -19,6 +21,7 @@ from tests.running_pods import asks, running
 
 if TYPE_CHECKING:
     from django.test import Client
+    from pytest_django import DjangoAssertNumQueries
 
 pytestmark = pytest.mark.django_db
 SETTLE = "/drift/settle/"
@@ -135,6 +138,22 @@ def test_a_reason_is_needed(person: Client, action: str) -> None:
     thing = drifted()
     assert sent(person, action, thing, reason=" ").status_code == 422
     assert (states(), SyncOwnership.objects.count()) == (["drifted"], 1)
+
+
+@pytest.mark.parametrize("action", ["restore", "accept", "release"])
+def test_many_are_asked_about_as_one_is(
+    person: Client, action: str, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    things = [drifted(f"rq-{number}") for number in range(8)]
+    for thing in things:
+        SyncOwnership.objects.create(
+            cluster=thing.cluster, namespace="team", kind=thing.kind, name=thing.name, user="x"
+        )
+    asked(person, action, things[0])
+    with CaptureQueriesContext(connection) as one:
+        asked(person, action, things[0])
+    with django_assert_num_queries(len(one)):
+        assert len(asked(person, action, *things).context["rows"]) == 8
 
 
 def test_a_conflict_is_settled_alone(person: Client) -> None:
