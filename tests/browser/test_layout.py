@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from tests.browser.pages import PAGES, STATUSES
+from tests.browser.visitor import PHONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +27,12 @@ LISTS: Final = {
     "quota board",
     "changes",
     "policies",
+    "policies of a cluster",
+    "policies of a namespace",
+    "priority classes",
     "all namespaces",
     "drift",
+    "enforcement",
     "people",
     "service accounts",
     "namespace classes",
@@ -44,6 +49,16 @@ EDITORS: Final = {
     "priority class",
     "limited resources",
 }
+CLASS_EDITORS: Final = {"new namespace class", "namespace class, edited"}
+"""They save what was previewed, so that the preview comes first."""
+PHONE_PAGES: Final = (
+    "account",
+    "enforcement",
+    "holds",
+    "object, drifted",
+    "object, in conflict",
+    "service account",
+)
 _FIRST_ROW: Final = """() => {
   const rows = "main :is(table > tbody > tr, .row-list > li, [data-rows] > *)";
   const row = document.querySelector(rows);
@@ -68,12 +83,23 @@ def test_a_page_is_not_a_scroll(
     assert page.evaluate("document.documentElement.scrollHeight") <= HEIGHT_AT_MOST
 
 
-@pytest.mark.parametrize("name", sorted(EDITORS))
+@pytest.mark.parametrize("name", PHONE_PAGES)
+def test_a_page_is_not_a_scroll_on_a_phone(
+    visit: Callable[[str], Visitor], world: dict[str, Any], name: str
+) -> None:
+    visitor = visit("admin")
+    visitor.look(theme="light", size=PHONE)
+    page = visitor.go(PAGES[name].format(**world))
+    assert page.evaluate("document.documentElement.scrollHeight") <= HEIGHT_AT_MOST
+
+
+@pytest.mark.parametrize("name", sorted(EDITORS | CLASS_EDITORS))
 def test_save_is_always_in_sight(
     visit: Callable[[str], Visitor], world: dict[str, Any], name: str
 ) -> None:
     page = visit("admin").go(PAGES[name].format(**world))
-    save = page.get_by_role("button", name="Save").first
+    label = "Preview" if name in CLASS_EDITORS else "Save"
+    save = page.get_by_role("button", name=label).first
     for place in ("0", "document.documentElement.scrollHeight"):
         page.evaluate(f"scrollTo(0, {place})")
         box = save.bounding_box()
