@@ -16,6 +16,7 @@ _REVOKE = """
     + DELETE /api/v1/serviceaccounts/{account}/tokens/{id}/
 """
 _REVOKE_OF_OTHERS = "- an admin looks at somebody's tokens first; programs revoke their own"
+_INVITE = "- whoever invites hands the link over; programs have service accounts"
 _END_ACCOUNT = "DELETE /api/v1/serviceaccounts/{name}/"
 _TRY = "POST /api/v1/simulations/"
 _SAVE = """
@@ -56,11 +57,14 @@ ACTIONS = (
     ("login", "account/sign_in.html", "person=*", "- the demo's alone, for people who look at it"),
     ("logout", "parts/_top.html", "", _SIGN_IN),
     ("account-password", "account/password.html", "", "- a password is for signing in alone"),
+    ("invitation", "account/invitation.html", "", _SIGN_IN),
     ("account service-account", "access/_tokens.html", "", _TOKEN),
     ("account service-account", "access/_tokens.html", "revoke", _REVOKE),
     # Roles, service accounts and legal holds
     ("people", "access/_role_form.html", "", "POST /api/v1/rolebindings/"),
-    ("people", "access/_person.html", "take", "DELETE /api/v1/rolebindings/{id}/"),
+    ("people", "access/_invite_form.html", "invite=1", _INVITE),
+    ("people", "access/_person.html", "link=*", _INVITE),
+    ("people", "access/_sources.html", "take", "DELETE /api/v1/rolebindings/{id}/"),
     ("people", "access/_person.html", "revoke", _REVOKE_OF_OTHERS),
     ("people-roles", "access/roles.html", "take", "DELETE /api/v1/rolebindings/{id}/"),
     ("service-accounts", "access/service_accounts.html", "", "POST /api/v1/serviceaccounts/"),
