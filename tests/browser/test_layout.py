@@ -55,6 +55,7 @@ PHONE_PAGES: Final = (
     "account",
     "enforcement",
     "holds",
+    "namespace",
     "object, drifted",
     "object, in conflict",
     "service account",

@@ -2,6 +2,7 @@
 
 import "htmx.org";
 import { offerPalette } from "../../pages/search/palette.js";
+import { offerFolds } from "./folds.js";
 import { offerKeys } from "./keys.js";
 import { offerFilters, offerMenus } from "./menus.js";
 import { offerQuestions } from "./questions.js";
@@ -14,6 +15,7 @@ import { offerZones } from "./zones.js";
 
 offerThemes();
 offerMenus();
+offerFolds();
 offerSide();
 offerPalette();
 offerQuestions();
