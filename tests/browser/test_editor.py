@@ -375,6 +375,25 @@ def test_condition_without_values_has_no_field_for_them(visit: Callable[[str], V
     assert values.is_visible()
 
 
+@pytest.mark.usefixtures("only_demo")
+def test_recent_object_and_example_are_tried(
+    visit: Callable[[str], Visitor], hand: Hand, axe: Path
+) -> None:
+    visitor = visit("editor")
+    page = visitor.go(f"{PLACE}/limitranges/limits/")
+    show(visitor, hand, "Test")
+    hand.press(page.get_by_role("button", name="Above the maximum"))
+    trial = page.locator("#trial")
+    trial.get_by_text("maximum cpu usage per Container is 2").first.wait_for()
+    assert "example" in page.locator("#pod").input_value()
+    with page.expect_response(lambda answer: answer.request.method == "POST"):
+        hand.press(page.get_by_role("button", name="Try it"))
+    page.wait_for_function("!document.querySelector('#pod').value.includes('name: example')")
+    assert trial.get_by_role("heading", name="With this draft").is_visible()
+    assert visitor.hindrances(axe) == []
+    visitor.check()
+
+
 def test_differences_stand_side_by_side_where_they_fit(
     visit: Callable[[str], Visitor], hand: Hand
 ) -> None:
