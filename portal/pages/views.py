@@ -1,4 +1,4 @@
-"""PortalPage and ClusterPage, base views: dispatch, may, scope; object_address, whole_number."""
+"""PortalPage and ClusterPage, base views: dispatch, may, scope; addresses; whole_number."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from django.utils.cache import add_never_cache_headers
 from django.views.generic import TemplateView
 
 from policies import roles
+from policies.drafts.kinds import BY_NAME
 from policies.models import Cluster
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponseBase
 
+    from policies.drafts.kinds import EditableKind
+    from policies.models import PolicyRevision
     from sync.models import SyncedObject, SyncResult
 
 
@@ -38,6 +41,33 @@ def object_address(cluster: str, thing: SyncedObject | SyncResult) -> str:
         return reverse("cluster-object", kwargs=address_names)
     except NoReverseMatch:
         return ""
+
+
+def names_of(kind: EditableKind, *, cluster: str, namespace: str, name: str) -> dict[str, str]:
+    """The arguments of a policy's routes."""
+    route_names = {"cluster": cluster}
+    if kind.is_namespaced:
+        route_names |= {"namespace": namespace, "plural": kind.plural}
+    return route_names if kind.is_configuration else {**route_names, "name": name}
+
+
+def route_of(kind: EditableKind) -> str:
+    """The beginning of the names of a kind's routes."""
+    if kind.is_configuration:
+        return "limited-resources"
+    return "policy" if kind.is_namespaced else "priority-class"
+
+
+def revision_address(revision: PolicyRevision, before: int = 0) -> str:
+    """The page of a revision, or of one before; empty for kinds without pages of versions."""
+    kind = BY_NAME.get(revision.kind)
+    if kind is None or kind.is_namespaced is not bool(revision.namespace):
+        return ""
+    names: dict[str, Any] = dict(
+        names_of(kind, cluster=revision.cluster, namespace=revision.namespace, name=revision.name)
+    )
+    names["number"] = revision.number - before
+    return reverse(f"{route_of(kind)}-revision", kwargs=names)
 
 
 PAUSING: Final = "sync.change_clusterconnection"

@@ -125,3 +125,26 @@ def test_open_terms_are_accessible(visit: Callable[[str], Visitor], axe: Path, t
         visitor.look(theme=theme, size=size)
         assert visitor.hindrances(axe) == []
         assert visitor.overflow() == ""
+
+
+def test_marks_of_the_plot_lead_to_revisions(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    visitor = visit("admin")
+    page = visitor.go("/decisions/")
+    mark = page.locator(".plot-marks > a:not(.bare)").first
+    mark.wait_for()
+    number = mark.inner_text().rpartition("#")[2]
+    hand.press(page.locator(".log-plot > details > summary"))
+    listed = page.locator(".marked-changes a")
+    assert listed.count() == page.locator(".plot-marks > a").count()
+    address = mark.get_attribute("href") or ""
+    hand.press(page.locator(f'.marked-changes a[href="{address}"]'))
+    page.wait_for_url(f"**/revisions/{number}/")
+
+
+def test_a_mark_is_pressed(visit: Callable[[str], Visitor]) -> None:
+    page = visit("admin").go("/decisions/")
+    mark = page.locator(".plot-marks > a:not(.bare)").first
+    mark.hover()
+    page.get_by_role("tooltip").wait_for()
+    mark.click()
+    page.wait_for_url("**/revisions/*/")

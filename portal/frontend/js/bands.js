@@ -1,8 +1,12 @@
 // A plot as a band above a list (data-low): two grid lines, no legend, a tooltip for each bar.
 
 const DAY = 86400;
-export const BAND = 88; // bars of 72 px, and a line of labels
+const BAND = 88; // bars, and a line of labels
+const FLAGS = 14; // the names of marks, above the bars
 const MOST_LABELS = 9;
+
+const hasMarks = (place) => place.parentElement.querySelector("[data-plot-marks]") !== null;
+export const bandOf = (place) => (hasMarks(place) ? BAND + 4 : BAND);
 
 // The highest round number that the bars reach, and half of it.
 function lines(most) {
@@ -61,8 +65,8 @@ export function asBand(options, { place, columns, verdicts, step, moment, font }
   const name = (at) => (step < DAY ? `${moment(at)}, ${step / 60} min` : moment(at));
   return {
     ...options,
-    height: BAND,
-    padding: [6, 28, 0, 0],
+    height: bandOf(place),
+    padding: [hasMarks(place) ? FLAGS : 6, 28, 0, 0],
     legend: { show: false },
     axes: [
       { ...times, font, size: 18, gap: 2, space: Math.max(64, place.clientWidth / MOST_LABELS) },

@@ -2,8 +2,9 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { asBand, BAND } from "./bands.js";
+import { asBand, bandOf } from "./bands.js";
 import { token } from "./colours.js";
+import { placeMarks } from "./marks.js";
 
 const VERDICTS = [
   { label: "allowed", token: "--slate-fill" },
@@ -13,7 +14,7 @@ const VERDICTS = [
 ];
 const HEIGHT = 260;
 const drawn = new Map();
-const heightOf = (place) => ("low" in place.dataset ? BAND : HEIGHT);
+const heightOf = (place) => ("low" in place.dataset ? bandOf(place) : HEIGHT);
 
 const DAY = 86400;
 // Words for times in the zone that the place names, which is the reader's.
@@ -96,7 +97,7 @@ function draw(place) {
     ],
     series: [{ label: "Time", value: (_, seconds) => (seconds === null ? "all" : moment(seconds)) }, ...series],
     cursor: { drag: { x: "brush" in place.dataset, y: false, setScale: false }, points: { show: false } },
-    hooks: { draw: [markers(marks, muted)], setSelect: [brushed(place)] },
+    hooks: { draw: [markers(marks, token("--link")), (plot) => placeMarks(place, plot)], setSelect: [brushed(place)] },
   };
   const { fontFamily } = getComputedStyle(document.body);
   const chosen =

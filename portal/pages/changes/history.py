@@ -14,12 +14,11 @@ from django.urls import reverse
 
 from policies import roles, services
 from policies.drafts.draft import render
-from policies.drafts.kinds import BY_NAME
 from policies.manifests import diff_in_words
 from policies.models import Cluster, Namespace, PolicyRevision
 from portal.pages.changes.facets import FACETS, ChangeCounts, change_facets
-from portal.pages.policies.page import PolicyPage, address_of, names_of, route_of
-from portal.pages.views import PortalPage, whole_number
+from portal.pages.policies.page import PolicyPage, address_of
+from portal.pages.views import PortalPage, names_of, revision_address, route_of, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,7 +102,7 @@ def _revision_lines(shown: Sequence[PolicyRevision], user: Any) -> list[dict[str
     )
     lines = []
     for one in shown:
-        line = _line(one, _page_of(one) if (one.cluster, one.namespace) in living else "")
+        line = _line(one, revision_address(one) if (one.cluster, one.namespace) in living else "")
         lines.append({**line, "restore": _restoring_page(one, user) if line["address"] else ""})
     return lines
 
@@ -116,7 +115,7 @@ def _restoring_page(one: PolicyRevision, user: Any) -> str:
     permission = roles.writing(one.kind, "add" if is_deletion else "change")
     if not roles.may(user, permission, cluster=one.cluster, namespace=one.namespace):
         return ""
-    return f"{_page_of(one, 0 if is_deletion else 1)}#restore"
+    return f"{revision_address(one, 0 if is_deletion else 1)}#restore"
 
 
 def _line(revision: PolicyRevision, address: str) -> dict[str, Any]:
@@ -128,17 +127,6 @@ def _line(revision: PolicyRevision, address: str) -> dict[str, Any]:
         "more": max(0, len(changes_said) - DIFFERENCES_SHOWN),
         "address": address,
     }
-
-
-def _page_of(one: PolicyRevision, before: int = 0) -> str:
-    """The page of the version, or of one before; empty for kinds without pages of versions."""
-    kind = BY_NAME.get(one.kind)
-    if kind is None or kind.is_namespaced is not bool(one.namespace):
-        return ""
-    version_names = names_of(kind, cluster=one.cluster, namespace=one.namespace, name=one.name)
-    return reverse(
-        f"{route_of(kind)}-revision", kwargs={**version_names, "number": one.number - before}
-    )
 
 
 class RevisionsView(PolicyPage):

@@ -41,6 +41,7 @@ from policies.tokens.plain_views import TakesToken
 from portal.pages.decisions.facet_column import facet_column
 from portal.pages.decisions.groups import GROUPS, grouped_by
 from portal.pages.decisions.looks import COOKIE, Look
+from portal.pages.decisions.marks import MOST_MARKS, marks_of
 from portal.pages.decisions.periods import period_of
 from portal.pages.decisions.rows import log_rows
 from portal.pages.shell.times import shown, zone_label, zone_of
@@ -219,10 +220,14 @@ class DecisionListView(RecordMixin, TemplateView):
         found = overview(search, sample, query, self.request.user)
         ends = (found.bars[0].start, found.bars[-1].end) if found.bars else ()
         bars_total = sum(bar.total for bar in found.bars)
-        bars_plot = json.dumps({"columns": histogram.columns(found.bars), "marks": []})
+        marks = marks_of(found.bars, query, self.request.user) if bars_total else []
+        plot_marks = [{"at": mark.seconds} for mark in marks]
+        bars_plot = json.dumps({"columns": histogram.columns(found.bars), "marks": plot_marks})
         return {
             "bars": found.bars,
             "total": bars_total,
+            "marks": marks,
+            "has_more_marks": len(marks) == MOST_MARKS,
             "plot": bars_plot,
             "plot_zone": getattr(self.zone, "key", "UTC"),
             "plot_ends": [shown(at, "exact", self.zone) for at in ends],

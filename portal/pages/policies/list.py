@@ -24,7 +24,6 @@ from portal.pages.policies.fleet.columns import (
     shown_columns,
 )
 from portal.pages.policies.fleet.groups import PagedRows, placed
-from portal.pages.policies.page import names_of, route_of
 from portal.pages.policies.selection import (
     BY_DENIALS,
     COUNTED,
@@ -37,7 +36,7 @@ from portal.pages.policies.selection import (
     key_of,
 )
 from portal.pages.shell.chosen import visible_clusters
-from portal.pages.views import ClusterPage, PortalPage
+from portal.pages.views import ClusterPage, PortalPage, names_of, route_of
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ from policies.drafts.draft import PolicyPlace
 from policies.drafts.kinds import BY_PLURAL, LIMITED_RESOURCES
 from policies.managed_fields import GIT, FieldManager, managers_from_json
 from policies.models import LimitedResource, Namespace, PolicyRevision
-from portal.pages.views import PortalPage, find_cluster
+from portal.pages.views import PortalPage, find_cluster, names_of, route_of
 
 if TYPE_CHECKING:
-    from policies.drafts.kinds import EditableKind
     from policies.models import Cluster, ObjectManagers
 
 
@@ -131,21 +130,6 @@ class PolicyPage(PortalPage):
         }
         view_context = {name: value for name, value in kwargs.items() if name not in self.kwargs}
         return super().get_context_data(**{**place_context, **view_context})
-
-
-def names_of(kind: EditableKind, *, cluster: str, namespace: str, name: str) -> dict[str, str]:
-    """The arguments of a policy's routes."""
-    route_names = {"cluster": cluster}
-    if kind.is_namespaced:
-        route_names |= {"namespace": namespace, "plural": kind.plural}
-    return route_names if kind.is_configuration else {**route_names, "name": name}
-
-
-def route_of(kind: EditableKind) -> str:
-    """The beginning of the names of a kind's routes."""
-    if kind.is_configuration:
-        return "limited-resources"
-    return "policy" if kind.is_namespaced else "priority-class"
 
 
 def address_of(place: PolicyPlace) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from django.urls import reverse
 
 from policies.manifests import diff_in_words
-from portal.pages.policies.page import names_of, route_of
+from portal.pages.views import names_of, route_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
