@@ -119,3 +119,20 @@ class Keys:
 
 
 HANDS: Final = {"mouse": Mouse(), "keys": Keys()}
+
+
+class Clicks:
+    """A hand that counts what it presses; typing, and Enter behind what was typed, is no click."""
+
+    def __init__(self, hand: Hand) -> None:
+        self.hand, self.number = hand, 0
+
+    def press(self, part: Locator) -> None:
+        """Activate a part, and count it."""
+        self.number += 1
+        self.hand.press(part)
+
+    def enter(self, part: Locator, text: str) -> None:
+        """Type into a field, and Enter."""
+        self.hand.fill(part, text)
+        part.page.keyboard.press("Enter")

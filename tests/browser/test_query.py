@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser.hands import HANDS, Clicks
 from tests.browser.visitor import PHONE, WIDE
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.ui
 LOG = ".log > tbody > tr"
+MOST_TABS = 12
 
 
 def query_of(page: Page) -> Locator:
@@ -148,3 +150,129 @@ def test_a_mark_is_pressed(visit: Callable[[str], Visitor]) -> None:
     page.get_by_role("tooltip").wait_for()
     mark.click()
     page.wait_for_url("**/revisions/*/")
+
+
+def test_cells_filter_for_and_out(visit: Callable[[str], Visitor]) -> None:
+    page = visit("viewer").go("/decisions/?verdict=denied")
+    row = page.locator(LOG).first
+    user = row.get_attribute("data-user") or ""
+    row.locator(".user").hover()
+    page.get_by_role("link", name=f"Filter for user {user}", exact=True).click()
+    page.wait_for_url(lambda url: "user=" in url)
+    rows = page.locator(LOG)
+    users = rows.evaluate_all("rows => rows.map((row) => row.dataset.user)")
+    assert all(each.startswith(user) for each in users)
+    namespace = rows.first.get_attribute("data-place")
+    rows.first.locator(".place").hover()
+    page.get_by_role("link", name=f"Filter out namespace {namespace}", exact=True).click()
+    page.wait_for_url("**/decisions/?*exclude=*")
+    assert query_of(page).input_value().endswith(f"verdict:denied -ns:{namespace}")
+    places = page.locator(LOG).evaluate_all("rows => rows.map((row) => row.dataset.place)")
+    assert namespace not in places
+
+
+def test_cells_add_no_tab_stops(visit: Callable[[str], Visitor]) -> None:
+    page = visit("viewer").go("/decisions/")
+    page.locator(f"{LOG} .user").first.hover()
+    pair = page.locator(".cell-filters.floating a")
+    assert pair.count() == 2
+    assert pair.evaluate_all("links => links.every((link) => link.tabIndex === -1)")
+    page.locator("h1").hover()
+    pair.first.wait_for(state="detached")
+
+
+def test_the_panel_filters_by_keyboard_as_well(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    page = visit("viewer").go("/decisions/?verdict=denied")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    panel = page.get_by_role("complementary", name="The decision in short")
+    hand.press(panel.get_by_role("link", name="Filter out reason"))
+    page.wait_for_url("**/decisions/?verdict=denied&exclude=reason*")
+    assert "-reason:" in query_of(page).input_value()
+    page.locator(LOG).first.wait_for()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_filters_of_cells_are_accessible(
+    visit: Callable[[str], Visitor], axe: Path, theme: str
+) -> None:
+    visitor = visit("admin")
+    page = visitor.go("/decisions/?verdict=denied")
+    visitor.look(theme=theme, size=WIDE)
+    page.locator(f"{LOG} .user").first.hover()
+    page.locator(".cell-filters.floating").wait_for()
+    assert visitor.hindrances(axe) == []
+    page.locator(LOG).first.click()
+    page.locator(".panel-filters").wait_for()
+    assert visitor.hindrances(axe) == []
+
+
+def test_why_a_pod_was_refused_takes_two_clicks(
+    visit: Callable[[str], Visitor], hand: Hand
+) -> None:
+    page = visit("viewer").go("/")
+    clicks = Clicks(hand)
+    clicks.press(page.locator('[data-nav="decisions"]'))
+    page.wait_for_url("**/decisions/")
+    clicks.enter(query_of(page), "settlement verdict:denied")
+    page.wait_for_url("**/decisions/?name=settlement&verdict=denied")
+    clicks.press(page.locator(f"{LOG} [data-open]").first)
+    panel = page.get_by_role("complementary", name="The decision in short")
+    panel.get_by_role("heading", name="How to fix").wait_for()
+    assert clicks.number == 2
+
+
+def test_all_decisions_of_a_user_take_two_clicks(visit: Callable[[str], Visitor]) -> None:
+    page = visit("viewer").go("/")
+    clicks = Clicks(HANDS["mouse"])
+    clicks.press(page.locator('[data-nav="decisions"]'))
+    page.wait_for_url("**/decisions/")
+    row = page.locator(LOG).first
+    user = row.get_attribute("data-user") or ""
+    row.locator(".user").hover()
+    clicks.press(page.get_by_role("link", name=f"Filter for user {user}", exact=True))
+    page.wait_for_url(lambda url: "user=" in url)
+    assert query_of(page).input_value() == f"user:{user}"
+    assert clicks.number == 2
+
+
+def test_all_decisions_of_a_user_are_found_by_keys(visit: Callable[[str], Visitor]) -> None:
+    page = visit("viewer").go("/")
+    page.keyboard.press("g")
+    page.keyboard.press("d")
+    page.wait_for_url("**/decisions/")
+    page.keyboard.press("/")
+    page.keyboard.type("user:ci-d")
+    offered(page, "user:ci-deployer").wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/decisions/?user=ci-deployer")
+
+
+def test_denials_of_a_week_are_a_file_in_three_clicks(
+    visit: Callable[[str], Visitor], hand: Hand
+) -> None:
+    page = visit("viewer").go("/")
+    clicks = Clicks(hand)
+    clicks.press(page.locator('[data-nav="decisions"]'))
+    page.wait_for_url("**/decisions/")
+    clicks.enter(query_of(page), "verdict:denied last:7d")
+    page.wait_for_url("**/decisions/?verdict=denied&last=7d")
+    clicks.press(page.locator(".actions summary", has_text="Export"))
+    with page.expect_download() as download:
+        clicks.press(page.get_by_role("link", name="CSV"))
+    rows = download.value.path().read_text().splitlines()
+    assert len(rows) > 1
+    assert all(",denied," in row for row in rows[1:] if row[:2].isalnum())
+    assert clicks.number == 3
+
+
+def test_the_first_decision_is_a_few_tabs_away(visit: Callable[[str], Visitor]) -> None:
+    page = visit("admin").go("/decisions/")
+    tabs = 0
+    while not page.evaluate("document.activeElement.matches('.log > tbody > tr')"):
+        page.keyboard.press("Tab")
+        tabs += 1
+        assert tabs <= MOST_TABS
+        if page.evaluate("document.activeElement.textContent") == "Skip to the decisions":
+            page.keyboard.press("Enter")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.browser.hands import HANDS
+from tests.browser.hands import HANDS, Clicks
 from tests.browser.visitor import PHONE, WIDE
 
 if TYPE_CHECKING:
@@ -22,17 +22,6 @@ HIGHEST_ROW: Final = 320
 TALLEST: Final = 2_000
 MOST_CLICKS: Final = 4
 LIMIT: Final = "hard:pods"
-
-
-class Clicks:
-    """A hand that counts what it presses."""
-
-    def __init__(self, hand: Hand) -> None:
-        self.hand, self.number = hand, 0
-
-    def press(self, part: Locator) -> None:
-        self.number += 1
-        self.hand.press(part)
 
 
 def row(page: Page, key: str) -> Locator:

@@ -1,6 +1,7 @@
-// Pages of decisions: terms of the query, copy buttons, selecting a time in the plot, the sheet of filters, the panel,
+// Pages of decisions: terms of the query, filters of cells, copy buttons, selecting a time in the plot, the sheet of filters, the panel,
 // the live tail and the page of one decision. All optional.
 
+import { offerCells } from "./cells.js";
 import { offerPanel } from "./panel.js";
 import { offerTail } from "./tail.js";
 import { offerTerms } from "./terms.js";
@@ -66,3 +67,4 @@ offerTerms(document.querySelector("[data-terms]"));
 offerReasons();
 const log = document.querySelector(".log[data-rows]");
 if (log) rememberList(log);
+offerCells(log);

@@ -25,7 +25,7 @@ _PLACES: Final = ("cluster", "namespace")
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class RevisionMark:
     """A revision of a policy: a line in the plot that leads to its page."""
 
     revision: PolicyRevision
@@ -49,7 +49,7 @@ class Mark:
         return int(self.revision.created.timestamp())
 
 
-def marks_of(bars: Sequence[Bar], query: Mapping[str, str], user: Any) -> list[Mark]:
+def marks_of(bars: Sequence[Bar], query: Mapping[str, str], user: Any) -> list[RevisionMark]:
     """The newest revisions that the user sees in the time of the bars and the query's places."""
     if not bars:
         return []
@@ -60,7 +60,7 @@ def marks_of(bars: Sequence[Bar], query: Mapping[str, str], user: Any) -> list[M
         namespace="namespace",
     )
     found = revisions.filter(_has_page()).order_by("-created", "-id").defer("before", "after")
-    marks = [Mark(each, revision_address(each)) for each in found[:MOST_MARKS]]
+    marks = [RevisionMark(each, revision_address(each)) for each in found[:MOST_MARKS]]
     return [mark for mark in reversed(marks) if mark.address]
 
 

@@ -2,6 +2,7 @@
 // Enter on the row that it shows opens the whole page. On a phone rows lead to the page at once.
 
 import { say } from "../../frontend/js/toasts.js";
+import { addFilters } from "./cells.js";
 
 const PHONE = matchMedia("(max-width: 820px)");
 
@@ -58,6 +59,7 @@ export function offerPanel(prepareCopies) {
     }
     page.classList.add("with-panel");
     prepareCopies(panel);
+    if (shown) addFilters(panel, shown);
     fit();
     shown?.scrollIntoView({ block: "nearest" });
     status.textContent = panel.querySelector("h2").textContent;

@@ -38,6 +38,11 @@ class LogRow:
         return short_reason(self.event)
 
     @property
+    def first_reason(self) -> str:
+        """The first of its reasons, as the filter has it."""
+        return "".join(self.event.reasons.split()[:1])
+
+    @property
     def user(self) -> str:
         """The user, a service account by its name alone."""
         return short_user(self.event.user)
