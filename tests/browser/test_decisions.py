@@ -246,14 +246,15 @@ def test_a_view_is_shared_with_everybody_and_deleted_by_an_admin(
     page.locator(".views > summary", has_text=name).wait_for()
     hand.press(save)
     hand.press(owner.main("button", f"Share {name}"))
-    page.wait_for_load_state("load")
+    page.locator(".toast").first.wait_for()
+    owner.go("/decisions/?verdict=mutated")
     hand.press(save)
     owner.main("button", f"Stop sharing {name}").wait_for()
     assert owner.hindrances(axe) == []
     reader = visit("other")
     page = reader.go("/decisions/")
     hand.press(page.locator(".views > summary"))
-    hand.press(reader.main("link", name))
+    hand.press(page.locator(".views .menu a", has_text=name))
     page.wait_for_url("**/decisions/?verdict=mutated")
     hand.press(page.get_by_role("main").locator("summary", has_text="Save view"))
     assert reader.main("button", f"Delete {name}").count() == 0
