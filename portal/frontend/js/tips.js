@@ -13,7 +13,8 @@ function show(part, text) {
   tip.id = "tip";
   tip.setAttribute("role", "tooltip");
   tip.textContent = text;
-  document.body.append(tip);
+  // Within a landmark, as all content is.
+  (part.closest("main, dialog, header, aside, nav") ?? document.body).append(tip);
   const at = part.getBoundingClientRect();
   const { width, height } = tip.getBoundingClientRect();
   const below = at.bottom + 6 + height < innerHeight;
