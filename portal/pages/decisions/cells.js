@@ -1,7 +1,7 @@
 // Filter for, filter out: two links on the cell under the pointer, and in the panel for keyboards.
 // A row has its values as data; each is called as the class of the cell that shows it.
 
-const FIELDS = { place: "namespace", name: "name", verdict: "verdict", reason: "reason", user: "user", operation: "operation" };
+const FIELDS = { place: "namespace", name: "name", verdict: "verdict", reason: "reason", user: "user", operation: "operation", cluster: "cluster" };
 const CELLS = ".log tbody td, .log tbody .place";
 const quoted = (text) => `"${text.replaceAll(/["\\]/g, "\\$&")}"`;
 
