@@ -37,7 +37,7 @@ function button(text, act) {
 export function say(words, { level = "success", undo, undoLabel = "Undo" } = {}) {
   const place = document.querySelector("[data-toasts]");
   if (!place) return undefined;
-  const toast = document.createElement("li");
+  const toast = document.createElement("div");
   const text = document.createElement("span");
   const close = button("", () => toast.remove());
   toast.className = `toast ${level}`;
