@@ -104,6 +104,21 @@ def test_new_policy_is_asked_for_its_place(visit: Callable[[str], Visitor], hand
     page.wait_for_url("**/clusters/demo/namespaces/payments/metadatapolicies/new")
 
 
+def test_picked_namespaces_get_one_policy(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    page = visit("admin").go("/clusters/demo/namespaces/")
+    bar = page.get_by_role("form", name="Selected namespaces")
+    assert not bar.is_visible()
+    for name in ("payments", "web"):
+        hand.tick(page.get_by_role("checkbox", name=f"Select {name}", exact=True))
+    hand.press(bar.get_by_role("button", name="New policy in these"))
+    page.wait_for_url("**/policies/new/*")
+    assert page.get_by_label("Namespace").input_value() == "payments, web"
+    page.get_by_label("Kind").select_option("LimitRange")
+    hand.press(page.get_by_role("button", name="Continue"))
+    page.wait_for_url("**/namespaces/payments/limitranges/new?also=web")
+    assert page.locator(".place-chip").all_inner_texts() == ["payments", "web"]
+
+
 def test_many_policies_change_mode_and_back(
     visit: Callable[[str], Visitor], hand: Hand, axe: Path
 ) -> None:

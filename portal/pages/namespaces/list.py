@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from admission.models import AuditEvent
 from policies import roles, snapshot
+from policies.drafts.kinds import KINDS
 from policies.models import LimitRange, MetadataPolicy, Namespace, ResourceQuota
 from policies.snapshot.quota_levels import visible_quotas
 from portal.pages.clusters.columns import columns_of, order_of
@@ -153,7 +154,18 @@ def list_page(
         "columns": list(columns_of(headings, asked, order)),
         "sort": asked.get("sort", ""),
         "shows_clusters": clusters,
+        # A policy belongs to one cluster: rows of several cannot share one.
+        "may_begin": not clusters and _may_begin(user),
     }
+
+
+def _may_begin(user: Any) -> bool:
+    """Whether the person may create a policy in some namespace."""
+    return any(
+        roles.may_somewhere(user, roles.writing(kind.name, "add"))
+        for kind in KINDS
+        if kind.is_namespaced and not kind.is_configuration
+    )
 
 
 def lines_of(namespaces: Sequence[Namespace], user: Any) -> list[NamespaceLine]:

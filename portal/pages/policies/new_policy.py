@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 from django import forms
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import urlencode
 
 from policies import roles
 from policies.drafts.kinds import BY_NAME, KINDS
 from policies.models import Namespace
+from portal.pages.policies.panes.places import MOST
 from portal.pages.shell.chosen import chosen_cluster, visible_clusters
 from portal.pages.views import PortalPage
 
@@ -21,18 +24,18 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
 NAMES_OFFERED: Final = 1000
-LONGEST_NAME: Final = 253
+LONGEST: Final = 2000
 
 
 class NewPolicyForm(forms.Form):
-    """A kind, a cluster, and a namespace where the kind has one."""
+    """A kind, a cluster, and one or several namespaces where the kind has one."""
 
     kind = forms.ChoiceField()
     cluster = forms.ChoiceField()
     namespace = forms.CharField(
         required=False,
-        max_length=LONGEST_NAME,
-        help_text="Not for a PriorityClass, which belongs to the whole cluster.",
+        max_length=LONGEST,
+        help_text="One or several, separated by commas; none for a PriorityClass, which has none.",
         widget=forms.TextInput(
             attrs={"list": "namespaces", "autocomplete": "off", "spellcheck": "false"}
         ),
@@ -48,30 +51,40 @@ class NewPolicyForm(forms.Form):
             field.choices = [(value, value) for value in values]
 
     def clean(self) -> dict[str, Any]:
-        """Whether there is such a namespace, and the person may write there."""
+        """Whether there are such namespaces, and the person may write there."""
         sent: dict[str, Any] = super().clean() or {}
         if self.errors:
             return sent
-        kind, cluster, namespace = BY_NAME[sent["kind"]], sent["cluster"], sent["namespace"]
-        if kind.is_namespaced and not self._has_namespace(cluster, namespace):
-            words = f"Cluster {cluster} has no namespace {namespace}." if namespace else ""
-            raise ValidationError(
-                {"namespace": ValidationError(words or "Name a namespace.", code="unknown")}
-            )
-        place = {"cluster": cluster, "namespace": namespace if kind.is_namespaced else ""}
-        if not roles.may(self._user, roles.writing(kind.name, "add"), **place):
-            where = "/".join(filter(None, place.values()))
-            raise ValidationError(
-                f"Your role does not allow a new {kind.name} in {where}.", code="forbidden"
-            )
+        kind, cluster = BY_NAME[sent["kind"]], sent["cluster"]
+        names = sent["namespaces"] = names_in(sent["namespace"]) if kind.is_namespaced else [""]
+        if problem := self._problem_of(cluster, names) if kind.is_namespaced else "":
+            raise ValidationError({"namespace": ValidationError(problem, code="unknown")})
+        permission = roles.writing(kind.name, "add")
+        for name in names:
+            if not roles.may(self._user, permission, cluster=cluster, namespace=name):
+                where = f"{cluster}/{name}" if name else cluster
+                raise ValidationError(
+                    f"Your role does not allow a new {kind.name} in {where}.", code="forbidden"
+                )
         return sent
 
-    def _has_namespace(self, cluster: str, namespace: str) -> bool:
+    def _problem_of(self, cluster: str, names: Sequence[str]) -> str:
+        if not names:
+            return "Name a namespace."
+        if len(names) > MOST:
+            return f"More than {MOST} namespaces: write a namespace class instead."
+        found = Namespace.objects.filter(cluster__name=cluster, name__in=names)
+        known = set(found.values_list("name", flat=True))
         # One that the person may not see is as unknown as one that is not there.
-        return (
-            roles.sees(self._user, cluster, namespace)
-            and Namespace.objects.filter(cluster__name=cluster, name=namespace).exists()
-        )
+        unknown = [
+            name for name in names if name not in known or not roles.sees(self._user, cluster, name)
+        ]
+        return f"Cluster {cluster} has no namespace {unknown[0]}." if unknown else ""
+
+
+def names_in(text: str) -> list[str]:
+    """The names of a list that is separated by commas or spaces, each once."""
+    return list(dict.fromkeys(text.replace(",", " ").split()))
 
 
 class NewPolicyPage(PortalPage):
@@ -95,7 +108,7 @@ class NewPolicyPage(PortalPage):
         known = {
             "kind": query.get("kind", ""),
             "cluster": chosen_cluster(self.request),
-            "namespace": query.get("namespace", "").replace("\0", "")[:LONGEST_NAME],
+            "namespace": ", ".join(query.getlist("namespace")).replace("\0", "")[:LONGEST],
         }
         self.form = NewPolicyForm(
             user,
@@ -113,7 +126,10 @@ class NewPolicyPage(PortalPage):
         kind = BY_NAME[sent["kind"]]
         if not kind.is_namespaced:
             return redirect("priority-class-new", sent["cluster"])
-        return redirect("policy-new", sent["cluster"], sent["namespace"], kind.plural)
+        first, *others = sent["namespaces"]
+        editor = reverse("policy-new", args=[sent["cluster"], first, kind.plural])
+        query = urlencode({"also": others}, doseq=True)
+        return redirect(f"{editor}?{query}" if others else editor)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The form, and names of namespaces to choose from."""
