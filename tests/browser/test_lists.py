@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser.hands import Clicks
 from tests.browser.visitor import PHONE, WIDE
 
 if TYPE_CHECKING:
@@ -199,19 +200,20 @@ def test_who_changed_it_is_read_and_taken_back(visit: Callable[[str], Visitor], 
     with page.expect_navigation():
         page.get_by_role("dialog").get_by_role("button", name="Change", exact=False).click()
     visitor.go("/")
-    # Three presses, and a reason.
-    hand.press(page.get_by_role("navigation", name="Main").get_by_role("link", name="History"))
+    clicks = Clicks(hand)
+    clicks.press(page.get_by_role("navigation", name="Main").get_by_role("link", name="History"))
     page.wait_for_url("**/changes/**")
     row = page.locator(".change-rows tbody tr").first
     assert "admin" in row.inner_text()
     assert "a mistake" in row.inner_text()
-    hand.press(row.get_by_role("link", name="Restore…", exact=False))
+    clicks.press(row.get_by_role("link", name="Restore…", exact=False))
     page.wait_for_url("**/revisions/**")
     hand.fill(page.get_by_label("Reason (kept on record)"), "it was one")
     with page.expect_navigation():
-        hand.press(page.get_by_role("button", name="Restore version", exact=False))
+        clicks.press(page.get_by_role("button", name="Restore version", exact=False))
     visitor.go("/policies/?cluster=demo&namespace=web&words=limits&kind=LimitRange")
     assert page.locator("tbody .mode").all_inner_texts() == ["enforce"]
+    assert clicks.number <= 4
 
 
 def test_history_begins_high_and_is_narrowed(visit: Callable[[str], Visitor], hand: Hand) -> None:
@@ -236,10 +238,10 @@ def test_policies_are_imported(visit: Callable[[str], Visitor], hand: Hand) -> N
     visitor = visit("admin")
     page = visitor.go("/")
     name = f"imported-by-{type(hand).__name__.lower()}"
-    # Five presses, a text and a reason.
-    hand.press(page.get_by_role("navigation", name="Main").get_by_role("link", name="Import"))
+    clicks = Clicks(hand)
+    clicks.press(page.get_by_role("navigation", name="Main").get_by_role("link", name="Import"))
     page.wait_for_url("**/import/")
-    hand.press(page.get_by_role("main").get_by_role("link", name="demo", exact=True))
+    clicks.press(page.get_by_role("main").get_by_role("link", name="demo", exact=True))
     page.wait_for_url("**/clusters/demo/import/")
     field = page.locator(".cm-content")
     field.focus()
@@ -248,11 +250,12 @@ def test_policies_are_imported(visit: Callable[[str], Visitor], hand: Hand) -> N
         f"metadata: {{name: {name}, namespace: web}}\nspec: {{hard: {{pods: 90}}}}\n"
     )
     with page.expect_navigation():
-        hand.press(visitor.main("button", "Preview the changes"))
+        clicks.press(visitor.main("button", "Preview the changes"))
     assert name in page.get_by_role("main").get_by_role("table").inner_text()
     hand.fill(page.get_by_label("Reason (kept on record)"), "moved here")
     with page.expect_navigation():
-        hand.press(visitor.main("button", "Save all 1"))
+        clicks.press(visitor.main("button", "Save all 1"))
     page.wait_for_url("**/policies/?cluster=demo")
     visitor.go(f"/policies/?words={name}")
     assert page.locator(".policy-rows tbody tr").count() == 1
+    assert clicks.number <= 6
