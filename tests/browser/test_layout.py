@@ -62,7 +62,7 @@ PHONE_PAGES: Final = (
 )
 _FIRST_ROW: Final = """() => {
   const rows = "main :is(table > tbody > tr, .row-list > li, [data-rows] > *)";
-  const row = document.querySelector(rows);
+  const row = [...document.querySelectorAll(rows)].find((each) => each.checkVisibility());
   return row ? row.getBoundingClientRect().top : -1;
 }"""
 

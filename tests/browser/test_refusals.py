@@ -25,7 +25,7 @@ def test_a_denial_is_found_understood_and_fixed(
     visitor = visit(name)
     page = visitor.go("/")
     hand.press(page.get_by_role("navigation", name="Main").get_by_role("link", name="Decisions"))
-    hand.fill(page.get_by_role("searchbox", name="Query"), "verdict:denied name:sidecar-test")
+    hand.fill(page.get_by_role("combobox", name="Query"), "verdict:denied name:sidecar-test")
     hand.press(visitor.main("button", "Search"))
     page.wait_for_url("**/decisions/?*name=sidecar-test*")
     hand.press(page.locator(".log [data-open]").first)

@@ -62,7 +62,7 @@ def test_tabs_show_the_object_copies_and_the_record(
     page = visit("viewer").go(f"/decisions/{world['denied']}")
     tabs = page.get_by_role("navigation", name="The decision")
     for name, heading in (
-        ("Object", "What would have passed, 1 of 3"),
+        ("Object", "What would have passed, 1 of 2"),
         ("Reproduce", "kubectl"),
         ("Raw", "The object as judged, without secrets"),
     ):
@@ -79,7 +79,7 @@ def test_the_change_that_set_a_limit_is_one_click_away(
 ) -> None:
     page = visit("viewer").go(f"/decisions/{world['denied']}")
     hand.press(page.locator(".why-trace .is-open .set-by-words a").first)
-    page.wait_for_url("**/resourcequotas/critical/revisions/2/")
+    page.wait_for_url("**/resourcequotas/compute/revisions/2/")
 
 
 def test_a_limit_is_raised_by_who_may(
@@ -89,7 +89,7 @@ def test_a_limit_is_raised_by_who_may(
     assert visit("viewer").go(path).get_by_role("link", name="Raise limit").count() == 0
     page = visit("editor").go(path)
     hand.press(page.get_by_role("link", name="Raise limit"))
-    page.wait_for_url("**/resourcequotas/critical/")
+    page.wait_for_url("**/resourcequotas/compute/")
 
 
 def test_a_decision_leads_to_those_beside_it_in_the_list(
