@@ -61,6 +61,7 @@ export function offerPanel(prepareCopies) {
     prepareCopies(panel);
     if (shown) addFilters(panel, shown);
     fit();
+    requestAnimationFrame(fit); // the head may still change its height
     shown?.scrollIntoView({ block: "nearest" });
     status.textContent = panel.querySelector("h2").textContent;
   };
