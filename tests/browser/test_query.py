@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import pytest
@@ -150,6 +152,22 @@ def test_a_mark_is_pressed(visit: Callable[[str], Visitor]) -> None:
     page.get_by_role("tooltip").wait_for()
     mark.click()
     page.wait_for_url("**/revisions/*/")
+
+
+def test_a_crowd_of_marks_says_what_it_is(visit: Callable[[str], Visitor]) -> None:
+    visitor = visit("admin")
+    place = "/clusters/demo/namespaces/payments/limitranges/new"
+    visitor.go("/decisions/")
+    for number in range(3):
+        limits = [{"type": "PersistentVolumeClaim", "max": {"storage": f"{number + 1}Ti"}}]
+        made = {"metadata": {"name": f"crowd-{number}"}, "spec": {"limits": limits}}
+        text = json.dumps({"apiVersion": "v1", "kind": "LimitRange", **made})
+        assert visitor.post(place, do="save", yaml=text, reason="x") == HTTPStatus.FOUND
+    page = visitor.go("/decisions/?last=1h")
+    page.locator(".plot-marks > a").first.wait_for()
+    named = page.locator(".plot-marks > a:not(.bare)", has_text="crowd-")
+    assert named.count() == 1
+    assert named.bounding_box()["width"] > 40
 
 
 def test_cells_filter_for_and_out(visit: Callable[[str], Visitor]) -> None:

@@ -203,12 +203,14 @@ def test_new_quota_counts_what_exists_and_its_status_follows(site: Site) -> None
         quotas, pods = (f"/namespaces/{place}/{kind}" for kind in ("resourcequotas", "pods"))
         for name in ("a", "b", "c"):
             site.api.do("POST", pods, pod(name))
-        site.api.do("POST", quotas, quota("q", pods="4"))
+        site.api.do("POST", quotas, quota("q", pods="4", **{"requests.cpu": "1"}))
         # Refused as unknown until the portal has counted; then one more fits, and no second one.
         free = partial(_answers, site, place, admitted=True)
         used = partial(_status_is, site, f"{quotas}/q", "3")
         waited = max(delay_until(free, in_a_row=IN_A_ROW), delay_until(used))
         site.delays.add("new quota over objects, status exact", waited)
+        # Admitted is also what a process says that does not know the quota yet: all must refuse.
+        delay_until(lambda at=place: not site.api.admits(at, pod("big", "2")), in_a_row=IN_A_ROW)
         site.api.do("POST", pods, pod("d"))
         assert _answers(site, place, admitted=False)
         used = partial(_status_is, site, f"{quotas}/q", "4")

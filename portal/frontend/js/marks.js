@@ -13,17 +13,16 @@ export function placeMarks(place, plot) {
   // Widths first, then positions: each link has its name while it is measured.
   for (const link of links) link.classList.remove("bare", "to-left");
   const wide = links.map((link) => link.offsetWidth);
-  let next = Infinity;
-  // From the newest on: of several in one place its name is shown.
+  let next = width + GAP;
+  // From the newest on: of several in one place its name is shown. A name stands right of its flag,
+  // or left where it covers no other flag: the oldest of a crowd always has room there.
   for (let i = links.length - 1; i >= 0; i--) {
-    const isLast = at[i] + wide[i] > width;
-    const [from, to] = isLast ? [at[i] - wide[i], at[i]] : [at[i], at[i] + wide[i]];
-    const hides = isLast && i > 0 && at[i - 1] + GAP > from;
-    const fits = from >= 0 && to + GAP <= next && !hides;
-    links[i].classList.toggle("bare", !fits);
-    links[i].classList.toggle("to-left", isLast && fits);
-    links[i].style.left = `${left + (isLast && fits ? from : at[i])}px`;
-    if (fits) next = from;
-    else next = Math.min(next, at[i]);
+    const isRight = at[i] + wide[i] + GAP <= next;
+    const from = at[i] - wide[i];
+    const isLeft = !isRight && from >= (i > 0 ? at[i - 1] + GAP : 0) && at[i] <= next;
+    links[i].classList.toggle("bare", !isRight && !isLeft);
+    links[i].classList.toggle("to-left", isLeft);
+    links[i].style.left = `${left + (isLeft ? from : at[i])}px`;
+    next = Math.min(next, isLeft ? from : at[i]);
   }
 }

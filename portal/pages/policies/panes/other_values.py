@@ -171,8 +171,11 @@ def _of_bound(violation: Violation) -> Iterator[tuple[_Amount, Quantity]]:
         given = next((numbers[side] for side in sides if side in numbers), "")
         if given:
             yield _Amount(bound, resource, rule), Quantity.parse(given)
-    elif violation.reason is Reason.RATIO_CONSTRAINT and {"request", "limit"} <= set(numbers):
+    elif violation.reason is Reason.RATIO_CONSTRAINT and "ratio" in numbers:
+        # Without one the request or the limit is missing or zero: no ratio passes that.
         request, limit = Quantity.parse(numbers["request"]), Quantity.parse(numbers["limit"])
+        if limit.is_infinite or request.is_infinite:
+            return  # above every ratio
         thousandths = -(-limit.nano * _THOUSAND // request.nano)
         ratio = Quantity(thousandths * _MILLI, DECIMAL_SI)
         yield _Amount("maxLimitRequestRatio", resource, rule), ratio

@@ -246,3 +246,18 @@ def test_number_of_queries_does_not_grow(
     running(*[asks(f"web-{number}") for number in range(8)])
     with django_assert_max_num_queries(40):
         editor.post(f"{PAGE}restarts/", {"shown": "", "yaml": "spec: {}"})
+
+
+@pytest.mark.parametrize(
+    ("cpu", "offered"), [("0", []), ("1m", ["2k"]), ("100m", ["20"]), ("1.5", [])]
+)
+def test_a_ratio_is_offered_where_one_passes(editor: Client, cpu: str, offered: list[str]) -> None:
+    factories.resource_quota({"pods": "9"})
+    app = container(limits={"cpu": "2"}, requests={"cpu": cpu})
+    running(request(pod(app, name="web", uid="uid-web"), namespace="team"))
+    form = {**GRID, "row-0-resource": "cpu", "row-0-maxLimitRequestRatio": "1.5"}
+    state = editor.get(PAGE).context["state"]
+    sent = {"seen": "1", "shown": state.shown, "yaml": state.draft.text, **form}
+    answer: Any = editor.post(f"{PAGE}restarts/", sent)
+    assert answer.status_code == 200
+    assert [each.amount for each in answer.context["values"]] == offered
