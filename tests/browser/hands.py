@@ -122,7 +122,10 @@ HANDS: Final = {"mouse": Mouse(), "keys": Keys()}
 
 
 class Clicks:
-    """A hand that counts what it presses; typing, and Enter behind what was typed, is no click."""
+    """A hand that counts what it presses, ticks and selects, and the fields that it goes into.
+
+    Typing, and Enter behind what was typed, is no click.
+    """
 
     def __init__(self, hand: Hand) -> None:
         self.hand, self.number = hand, 0
@@ -132,7 +135,22 @@ class Clicks:
         self.number += 1
         self.hand.press(part)
 
+    def fill(self, part: Locator, text: str) -> None:
+        """Go into a field, and type."""
+        self.number += 1
+        self.hand.fill(part, text)
+
+    def tick(self, part: Locator) -> None:
+        """Tick, and count it."""
+        self.number += 1
+        self.hand.tick(part)
+
+    def select(self, part: Locator, value: str) -> None:
+        """Choose from a list, and count it."""
+        self.number += 1
+        self.hand.select(part, value)
+
     def enter(self, part: Locator, text: str) -> None:
-        """Type into a field, and Enter."""
+        """Type into a field that a letter leads to, and Enter."""
         self.hand.fill(part, text)
         part.page.keyboard.press("Enter")

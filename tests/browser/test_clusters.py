@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.browser.hands import Clicks
 from tests.browser.test_pages import look_around
 from tests.sync.fake_api import fake_api
 
@@ -152,16 +153,17 @@ def test_drift_is_settled_in_four_clicks_and_undone(
     visit: Callable[[str], Visitor], hand: Hand
 ) -> None:
     visitor = visit("admin")
-    page = visitor.go("/")
+    page, clicks = visitor.go("/"), Clicks(hand)
     navigation = page.get_by_role("navigation", name="Main")
-    hand.press(navigation.get_by_role("link", name="Drift"))
+    clicks.press(navigation.get_by_role("link", name="Drift"))
     page.wait_for_url("**/drift/")
-    hand.press(page.get_by_role("row", name="checkout / compute").locator("summary"))
-    hand.press(page.get_by_role("link", name="Restore the portal's version").first)
+    clicks.press(page.get_by_role("row", name="checkout / compute").locator("summary"))
+    clicks.press(page.get_by_role("link", name="Restore the portal's version").first)
     dialog = page.get_by_role("dialog")
     hand.fill(dialog.get_by_label("Reason (kept on record)"), "nobody asked for it")
-    hand.press(dialog.get_by_role("button", name="Restore"))
+    clicks.press(dialog.get_by_role("button", name="Restore"))
     page.get_by_text("Restored: ResourceQuota checkout/compute").wait_for()
+    assert clicks.number <= 4
     assert page.get_by_role("row", name="checkout / compute").count() == 0
     visitor.go("/clusters/demo-connected/objects/ResourceQuota/checkout/compute/")
     confirm(visitor, hand, "Undo this resolution")

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from tests.browser.cluster_side import review_pod
-from tests.browser.hands import HANDS
+from tests.browser.hands import HANDS, Clicks
 from tests.browser.visitor import PHONE, WIDE
 
 if TYPE_CHECKING:
@@ -238,73 +238,61 @@ def test_pods_that_could_not_restart_are_listed_and_a_value_that_passes_is_used(
 
 
 def test_one_limit_range_is_made_for_three_namespaces_in_eight_clicks(
-    visit: Callable[[str], Visitor],
+    visit: Callable[[str], Visitor], hand: Hand
 ) -> None:
-    visitor = visit("admin")
+    visitor, clicks = visit("admin"), Clicks(hand)
+    name = f"ui-three-{type(hand).__name__.lower()}"
     page = visitor.go(f"{PLACE}/limitranges/new")
-    clicks = 2  # New policy, and the answer to its questions
-    for field, text in {
-        "name": "ui-three",
-        "row-0-resource": "memory",
-        "row-0-max": "90Gi",
-    }.items():
-        part = page.locator(f'#editor [name="{field}"]')
-        part.click()
-        clicks += 1
-        part.fill(text)
-    place = page.locator("#place")
-    place.click()
-    clicks += 1
-    page.keyboard.insert_text("web, reports")
+    clicks.number = 2  # New policy, and the answer to its questions
+    for field, text in {"name": name, "row-0-resource": "memory", "row-0-max": "90Gi"}.items():
+        clicks.fill(page.locator(f'#editor [name="{field}"]'), text)
+    clicks.fill(page.locator("#place"), "web, reports")
     page.keyboard.press("Enter")
     page.get_by_role("list", name="Other namespaces").get_by_role("listitem").nth(1).wait_for()
-    visitor.main("button", "Save").click()
-    clicks += 1
+    clicks.press(visitor.main("button", "Save"))
     page.locator("#save-dialog[open] #reason").wait_for()
     page.keyboard.insert_text("one rule for three")
     with page.expect_navigation():
         page.keyboard.press("Enter")
-    assert clicks <= 8
+    assert clicks.number <= 8
     for namespace in ("payments", "web", "reports"):
-        visitor.go(f"{CLUSTER}/namespaces/{namespace}/limitranges/ui-three/")
+        visitor.go(f"{CLUSTER}/namespaces/{namespace}/limitranges/{name}/")
 
 
 @pytest.mark.usefixtures("only_demo")
 def test_label_is_forbidden_in_audit_and_enforced_in_eight_clicks(
-    visit: Callable[[str], Visitor], world: dict[str, Any]
+    visit: Callable[[str], Visitor], world: dict[str, Any], hand: Hand
 ) -> None:
-    visitor = visit("editor")
+    visitor, clicks = visit("editor"), Clicks(hand)
+    name = type(hand).__name__.lower()
     page = visitor.go(f"{PLACE}/metadatapolicies/new")
-    clicks = 2  # New policy, and the answer to its questions
-    page.keyboard.insert_text("ui-forbids")  # the name has the focus
-    page.get_by_role("button", name="Forbid a label").click()
-    key = page.locator('[name="if-0-key"]')
+    clicks.number = 2  # New policy, and the answer to its questions
+    page.keyboard.insert_text(f"ui-forbids-{name}")  # the name has the focus
+    clicks.press(page.get_by_role("button", name="Forbid a label"))
     page.locator('[name="if-0-is"]').locator("option[value=Exists][selected]").wait_for(
         state="attached"
     )
-    key.click()
-    page.keyboard.insert_text("legacy")
-    page.locator("#enforcement").get_by_text("audit", exact=True).click()
-    page.wait_for_timeout(800)  # the typed text has been validated
-    visitor.main("button", "Save").click()
+    clicks.fill(page.locator('[name="if-0-key"]'), f"legacy-{name}")
+    clicks.tick(page.locator("#enforcement").get_by_label("audit"))
+    clicks.press(visitor.main("button", "Save"))
     page.locator("#save-dialog[open] #reason").wait_for()
     page.keyboard.insert_text("look first")
     with page.expect_navigation():
         page.keyboard.press("Enter")
     page.get_by_role("heading", name="Nothing would have been denied").wait_for()
-    labels = {"team": "payments", "legacy": "yes"}
+    labels = {"team": "payments", f"legacy-{name}": "yes"}
     for number in (1, 2):
-        review_pod(visitor, world, name=f"ui-legacy-{number}", namespace="payments", labels=labels)
+        pod = f"ui-{name}-{number}"
+        review_pod(visitor, world, name=pod, namespace="payments", labels=labels)
     page.reload()
     page.get_by_role("heading", name="2 requests would have been denied").wait_for()
-    visitor.main("button", "Promote to enforce").click()
-    clicks += 5
+    clicks.press(visitor.main("button", "Promote to enforce"))
     page.locator("#save-dialog[open] #reason").wait_for()
     page.keyboard.insert_text("nobody uses it")
     with page.expect_navigation():
         page.keyboard.press("Enter")
     assert page.locator("#enforcement").get_by_label("enforce").is_checked()
-    assert clicks <= 8
+    assert clicks.number <= 8
     visitor.check()
 
 
