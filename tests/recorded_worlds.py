@@ -61,13 +61,7 @@ def policy_set(
     manifests: tuple[Manifest, ...], limited: tuple[Manifest, ...], authority: Authority
 ) -> PolicySet:
     """What a portal with these policies stored decides by; nothing is used of any quota."""
-    known = []
-    for manifest in manifests:
-        if manifest["kind"] == "ResourceQuota":
-            hard = manifest["spec"]["hard"]
-            status = {"hard": hard, "used": dict.fromkeys(hard, "0")}
-            manifest = {**manifest, "status": status}
-        known.append(manifest)
+    known = [_with_status(each) for each in manifests]
     made = build_policy_set(known, list(limited), namespace=NAMESPACE)
     return PolicySet(
         namespace=NAMESPACE,
@@ -77,6 +71,13 @@ def policy_set(
         limited_resources=made.limited_resources,
         authority=authority,
     )
+
+
+def _with_status(manifest: Manifest) -> Manifest:
+    if manifest["kind"] != "ResourceQuota":
+        return manifest
+    hard = manifest["spec"]["hard"]
+    return {**manifest, "status": {"hard": hard, "used": dict.fromkeys(hard, "0")}}
 
 
 def world(number: int, *, requests: int = 12) -> World:
@@ -219,11 +220,26 @@ def recorded_of(row: Any) -> RecordedDecision:
 
 
 def _review(dice: random.Random, at: int) -> Any:
+    pod = _pod(dice, at)
+    chosen = dice.random()
+    if chosen < 0.2:
+        return _workload(pod, at)
+    if chosen < 0.45:
+        return _update(dice, pod)
+    if chosen < 0.5:
+        return review(None, operation="DELETE", oldObject=pod, object=None)
+    return review(pod, dryRun=dice.random() < 0.1)
+
+
+def _pod(dice: random.Random, at: int) -> Manifest:
     resources: Manifest = {}
     if dice.random() < 0.8:
         resources["requests"] = {"cpu": dice.choice(AMOUNTS)}
     if dice.random() < 0.6:
-        resources["limits"] = {"cpu": dice.choice(("1", "2")), "memory": dice.choice(("1Gi", "2Gi"))}
+        resources["limits"] = {
+            "cpu": dice.choice(("1", "2")),
+            "memory": dice.choice(("1Gi", "2Gi")),
+        }
     pod = new_pod(f"web-{dice.choice('xyz')}{at}", container(**resources))
     pod["metadata"]["labels"] = {"a": dice.choice(("0", "1", "b"))}
     if dice.random() < 0.4:
@@ -231,24 +247,21 @@ def _review(dice: random.Random, at: int) -> Any:
         pod["metadata"]["annotations"] = {dice.choice("cde"): long_text}
     if dice.random() < 0.3:
         pod["spec"]["priorityClassName"] = "high"
-    chosen = dice.random()
-    if chosen < 0.2:
-        return _workload(dice, pod, at)
-    if chosen < 0.45:
-        old = copy.deepcopy(pod)
-        old["metadata"]["resourceVersion"] = dice.choice(("", "1", "77"))
-        pod["metadata"]["labels"] = {"a": dice.choice(("0", "1", "b"))}
-        if dice.random() < 0.4:
-            for each in (old, pod):
-                each["metadata"]["deletionTimestamp"] = "2026-09-21T14:13:21Z"
-        sub_resource = dice.choice(("", "", "resize", "status"))
-        return review(pod, operation="UPDATE", oldObject=old, subResource=sub_resource)
-    if chosen < 0.5:
-        return review(None, operation="DELETE", oldObject=pod, object=None)
-    return review(pod, dryRun=dice.random() < 0.1)
+    return pod
 
 
-def _workload(dice: random.Random, pod: Manifest, at: int) -> Any:
+def _update(dice: random.Random, pod: Manifest) -> Any:
+    old = copy.deepcopy(pod)
+    old["metadata"]["resourceVersion"] = dice.choice(("", "1", "77"))
+    pod["metadata"]["labels"] = {"a": dice.choice(("0", "1", "b"))}
+    if dice.random() < 0.4:
+        for each in (old, pod):
+            each["metadata"]["deletionTimestamp"] = "2026-09-21T14:13:21Z"
+    sub_resource = dice.choice(("", "", "resize", "status"))
+    return review(pod, operation="UPDATE", oldObject=old, subResource=sub_resource)
+
+
+def _workload(pod: Manifest, at: int) -> Any:
     deployment = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
@@ -15,9 +15,11 @@ from admission.replay.policies import drafted, without_amounts
 from admission.replay.recorded import Cause
 from admission.replay.run import replay
 from engine.chain import admit
-from engine.policy import PolicySet
 from engine.request_json import build_request
 from tests.recorded_worlds import NAMESPACE, Asked, World, policy_set, world
+
+if TYPE_CHECKING:
+    from engine.policy import PolicySet
 
 pytestmark = pytest.mark.no_cover  # thousands of decisions: tracing each line takes minutes
 WORLDS = int(os.environ.get("REPLAY_WORLDS", "300"))
