@@ -12,7 +12,7 @@ from typing import Any
 from admission.models.decision_id import encode, moment
 from admission.record import write
 from admission.replay.policies import Proposal, ReplayPolicies
-from admission.replay.recorded import RecordedDecision
+from admission.replay.recorded import PastDecision
 from admission.wire.review import NotAReviewError, ReviewError, parse_request
 from engine.chain import prepare
 from engine.errors import DecodeError
@@ -36,7 +36,7 @@ class Asked:
     request: AdmissionRequest
     phase: Phase
     now: int
-    recorded: RecordedDecision
+    recorded: PastDecision
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,11 +212,11 @@ def _asked(dice: random.Random, number: int, at: int, policies: PolicySet) -> As
     return Asked(request=request, phase=phase, now=now, recorded=recorded_of(row))
 
 
-def recorded_of(row: Any) -> RecordedDecision:
+def recorded_of(row: Any) -> PastDecision:
     """A row of the record as a replay reads it."""
-    columns = {name: row[name] for name in RecordedDecision._fields if name != "created"}
+    columns = {name: row[name] for name in PastDecision._fields if name != "created"}
     created = moment(row["id"]).astimezone(dt.UTC)
-    return RecordedDecision(**{**columns, "created": created})
+    return PastDecision(**{**columns, "created": created})
 
 
 def _review(dice: random.Random, at: int) -> Any:

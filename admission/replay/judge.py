@@ -1,4 +1,4 @@
-"""``Judge``: recorded decisions judged under base and draft, those alike once; their Changes."""
+"""``ReplayJudge`` of past decisions under base and draft, those alike once; AnswerChanges."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from admission.record.redaction import restore
 from admission.replay.alike import cut_down
 from admission.replay.policies import read_annotations, without_amounts
-from admission.replay.recorded import Cause, read_stored
+from admission.replay.recorded import Unreplayed, read_stored
 from engine.cache import Kept
 from engine.chain import prepare
-from engine.decision import Outcome as StepOutcome
-from engine.decision import Reason
+from engine.decision import Outcome, Reason
 from engine.errors import DecodeError
 from engine.limit_range import ANNOTATION
 from engine.metadata_policy import QOS_ANNOTATION
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from admission.replay.policies import ReplayPolicies
-    from admission.replay.recorded import RecordedDecision, StoredRequest
+    from admission.replay.recorded import PastDecision, StoredRequest
     from engine.decision import Decision, Violation
     from engine.policy import PolicyRef, PolicySet
     from engine.request import AdmissionRequest
@@ -54,7 +53,7 @@ class ChangeKind(StrEnum):
     VANISHED_WARNING = "vanished-warning"
 
 
-class Finding(NamedTuple):
+class NamelessFinding(NamedTuple):
     """A violation without the names of its object."""
 
     reason: str
@@ -63,15 +62,15 @@ class Finding(NamedTuple):
     policy: str
 
 
-class Outcome(NamedTuple):
+class NamelessAnswer(NamedTuple):
     """An answer without the names of its object.
 
     ``setters`` are the policies that changed the object; ``more`` are further reasons.
     """
 
     allowed: bool
-    findings: tuple[Finding, ...]
-    observed: tuple[Finding, ...]
+    findings: tuple[NamelessFinding, ...]
+    observed: tuple[NamelessFinding, ...]
     more: tuple[str, ...]
     patch: tuple[str, ...]
     setters: tuple[str, ...]
@@ -83,7 +82,7 @@ class Outcome(NamedTuple):
         return frozenset([*(each.reason for each in (*self.findings, *self.observed)), *self.more])
 
 
-class Change(NamedTuple):
+class AnswerChange(NamedTuple):
     """One way in which the answers differ: whose reasons and policies led to it, and a text."""
 
     kind: ChangeKind
@@ -97,10 +96,10 @@ class Compared(NamedTuple):
 
     allowed: bool
     reasons: frozenset[str]
-    changes: tuple[Change, ...]
+    changes: tuple[AnswerChange, ...]
 
 
-class Judge:
+class ReplayJudge:
     """Compares two sets of policies on recorded decisions; ``judged`` counts what was not alike."""
 
     def __init__(self, base: ReplayPolicies, draft: ReplayPolicies) -> None:
@@ -110,15 +109,15 @@ class Judge:
         self._recall = Kept(self._compare_missed, _weigh, most=_KEPT, room=_ROOM)
         self.judged = 0
 
-    def compare(self, recorded: RecordedDecision) -> Compared | Cause:
+    def compare(self, recorded: PastDecision) -> Compared | Unreplayed:
         """Compare both answers to one recorded request, or tell why there are none."""
         if recorded.namespace in self._base.unreadable:
-            return Cause.POLICIES_UNREADABLE
+            return Unreplayed.POLICIES_UNREADABLE
         keys = self._pair(recorded.namespace)[2]
         if recorded.phase == Phase.MUTATE:
             keys |= _ALWAYS_SET
         stored = read_stored(recorded, keys)
-        if isinstance(stored, Cause):
+        if isinstance(stored, Unreplayed):
             return stored
         moment = int(recorded.created.timestamp())
         key = cut_down(stored, phase=recorded.phase, moment=moment)
@@ -126,7 +125,7 @@ class Judge:
         try:
             return self._recall(key)
         except DecodeError:
-            return Cause.UNREADABLE
+            return Unreplayed.UNREADABLE
 
     def _pair(self, namespace: str) -> tuple[PolicySet, PolicySet, frozenset[str]]:
         pair = self._pairs.get(namespace)
@@ -157,15 +156,17 @@ def _weigh(_key: bytes, compared: Compared) -> int:
     return _BYTES + sum(_BYTES + len(change.text) for change in compared.changes)
 
 
-def outcome_of(request: AdmissionRequest, policies: PolicySet, *, phase: str, now: int) -> Outcome:
+def outcome_of(
+    request: AdmissionRequest, policies: PolicySet, *, phase: str, now: int
+) -> NamelessAnswer:
     """Decide a request, and leave out what names the object."""
     decision = prepare(request, policies, phase=Phase(phase), now=now).decide()
     return reduced(decision)
 
 
-def reduced(decision: Decision) -> Outcome:
+def reduced(decision: Decision) -> NamelessAnswer:
     """The parts of a decision that are the same for objects alike."""
-    return Outcome(
+    return NamelessAnswer(
         allowed=decision.allowed,
         findings=_findings(decision.violations),
         observed=_findings(decision.observed),
@@ -178,7 +179,7 @@ def reduced(decision: Decision) -> Outcome:
             dict.fromkeys(
                 name_of(step.policy)
                 for step in decision.trace
-                if step.outcome is StepOutcome.CHANGED and step.policy
+                if step.outcome is Outcome.CHANGED and step.policy
             )
         ),
         warnings=decision.warnings,
@@ -190,18 +191,18 @@ def name_of(policy: PolicyRef | None) -> str:
     return f"{policy.kind}/{policy.namespace}/{policy.name}" if policy else ""
 
 
-def _findings(violations: Iterable[Violation]) -> tuple[Finding, ...]:
+def _findings(violations: Iterable[Violation]) -> tuple[NamelessFinding, ...]:
     return tuple(
-        Finding(each.reason.value, each.field, each.message, name_of(each.policy))
+        NamelessFinding(each.reason.value, each.field, each.message, name_of(each.policy))
         for each in violations
     )
 
 
-def changes_of(before: Outcome, after: Outcome) -> tuple[Change, ...]:
+def changes_of(before: NamelessAnswer, after: NamelessAnswer) -> tuple[AnswerChange, ...]:
     """How an answer differs from another one; a refusal has no patch to compare."""
     if before == after:
         return ()
-    changes: list[Change] = []
+    changes: list[AnswerChange] = []
     if before.allowed and not after.allowed:
         changes.append(_flip(ChangeKind.TO_DENIED, after.findings))
     elif after.allowed and not before.allowed:
@@ -212,18 +213,22 @@ def changes_of(before: Outcome, after: Outcome) -> tuple[Change, ...]:
         policies = tuple(setters) or after.setters
         operations = [each for each in after.patch if each not in before.patch]
         operations += [each for each in before.patch if each not in after.patch]
-        changes.append(Change(ChangeKind.PATCH, (), policies, operations[0] if operations else ""))
+        changes.append(
+            AnswerChange(ChangeKind.PATCH, (), policies, operations[0] if operations else "")
+        )
     changes += _warnings(ChangeKind.NEW_WARNING, before, after)
     changes += _warnings(ChangeKind.VANISHED_WARNING, after, before)
     return tuple(changes)
 
 
-def _flip(kind: ChangeKind, findings: tuple[Finding, ...]) -> Change:
+def _flip(kind: ChangeKind, findings: tuple[NamelessFinding, ...]) -> AnswerChange:
     text = findings[0].message if findings else ""
     return _change(kind, findings, text)
 
 
-def _warnings(kind: ChangeKind, without: Outcome, having: Outcome) -> list[Change]:
+def _warnings(
+    kind: ChangeKind, without: NamelessAnswer, having: NamelessAnswer
+) -> list[AnswerChange]:
     texts = [each for each in having.warnings if each not in without.warnings]
     if not texts:
         return []
@@ -231,8 +236,8 @@ def _warnings(kind: ChangeKind, without: Outcome, having: Outcome) -> list[Chang
     return [_change(kind, found, texts[0])]
 
 
-def _change(kind: ChangeKind, findings: tuple[Finding, ...], text: str) -> Change:
-    return Change(
+def _change(kind: ChangeKind, findings: tuple[NamelessFinding, ...], text: str) -> AnswerChange:
+    return AnswerChange(
         kind=kind,
         reasons=tuple(dict.fromkeys(each.reason for each in findings)),
         policies=tuple(dict.fromkeys(each.policy for each in findings if each.policy)),

@@ -65,7 +65,7 @@ class Wait(NamedTuple):
         return int((self.end - self.begin).total_seconds())
 
 
-class Stretch(NamedTuple):
+class FullStretch(NamedTuple):
     """A time in which the quota was full: something waited. ``waited`` requests came meanwhile."""
 
     begin: dt.datetime
@@ -73,7 +73,7 @@ class Stretch(NamedTuple):
     waited: int
 
 
-class Point(NamedTuple):
+class UsagePoint(NamedTuple):
     """The highest used amounts around a moment."""
 
     at: dt.datetime
@@ -88,8 +88,8 @@ class QuotaReplay:
     unknown: tuple[str, ...] = ()
     changes: int = 0
     peak: dict[str, Quantity] = field(default_factory=dict)
-    points: list[Point] = field(default_factory=list)
-    stretches: list[Stretch] = field(default_factory=list)
+    points: list[UsagePoint] = field(default_factory=list)
+    stretches: list[FullStretch] = field(default_factory=list)
     full_times: int = 0
     waits: dict[WaitEnd, int] = field(default_factory=lambda: dict.fromkeys(WaitEnd, 0))
     waited_seconds: int = 0
@@ -197,7 +197,7 @@ class _Replay:
         self.used = {name: start.get(name, ZERO) for name in hard}
         self.queue = _Queue()
         self.result = QuotaReplay(hard=hard, peak=dict(self.used))
-        self.highest: dict[int, Point] = {}
+        self.highest: dict[int, UsagePoint] = {}
         self.full_since: dt.datetime | None = None
         self.came = 0
         self._note(period[0])
@@ -289,7 +289,7 @@ class _Replay:
         assert self.full_since is not None  # noqa: S101 - only called while something waits
         self.result.full_times += 1
         if len(self.result.stretches) < MOST_STRETCHES:
-            self.result.stretches.append(Stretch(self.full_since, end, self.came))
+            self.result.stretches.append(FullStretch(self.full_since, end, self.came))
         self.full_since, self.came = None, 0
 
     def _note(self, at: dt.datetime) -> None:
@@ -304,7 +304,7 @@ class _Replay:
         used_now: Mapping[str, Quantity] = self.used
         if known is not None:
             used_now = {name: max(known.used[name], used) for name, used in self.used.items()}
-        self.highest[position] = Point(known.at if known else at, dict(used_now))
+        self.highest[position] = UsagePoint(known.at if known else at, dict(used_now))
 
 
 def _texts(amounts: Mapping[str, Quantity]) -> dict[str, str]:

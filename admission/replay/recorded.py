@@ -1,4 +1,4 @@
-"""RecordedDecision, the columns that a replay reads; Cause, why some of them cannot be judged."""
+"""PastDecision, the columns that a replay reads; Unreplayed, why some of them cannot be judged."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KIND_OF_RESOURCE: Final = {
 _OF_THE_KIND: Final = ("", "status", "resize", "ephemeralcontainers")
 
 
-class Cause(StrEnum):
+class Unreplayed(StrEnum):
     """Why a recorded decision cannot be judged again."""
 
     CUT = "cut"
@@ -49,7 +49,7 @@ class Cause(StrEnum):
     POLICIES_UNREADABLE = "policies-unreadable"
 
 
-class RecordedDecision(NamedTuple):
+class PastDecision(NamedTuple):
     """One decision on record; ``request`` is the JSON text of its column."""
 
     id: str
@@ -70,24 +70,24 @@ class RecordedDecision(NamedTuple):
 
 
 def read_stored(
-    recorded: RecordedDecision, read_annotations: Collection[str]
-) -> StoredRequest | Cause:
+    recorded: PastDecision, read_annotations: Collection[str]
+) -> StoredRequest | Unreplayed:
     """The request as stored, or why the engine cannot judge it.
 
     ``read_annotations`` are the keys of annotations that the policies select or set.
     """
     if not recorded.policy_revision:
-        return Cause.NOT_JUDGED
+        return Unreplayed.NOT_JUDGED
     stored = _parsed(recorded.request)
     if not stored:
-        return Cause.UNREADABLE
+        return Unreplayed.UNREADABLE
     if row_bounds.is_cut(stored):
-        return Cause.CUT
+        return Unreplayed.CUT
     if _is_of_other_kind(stored):
-        return Cause.KIND_NOT_KEPT
+        return Unreplayed.KIND_NOT_KEPT
     # Looked for in the text first: hardly any request has a filler.
     has_filler = f'"{_FILLER}"' in recorded.request and _reads_filler(stored, read_annotations)
-    return Cause.REDACTED if has_filler else stored
+    return Unreplayed.REDACTED if has_filler else stored
 
 
 def _parsed(text: str) -> StoredRequest:

@@ -10,13 +10,13 @@ import orjson
 
 from admission.record import owners
 from admission.replay.judge import OF_THE_MOMENT, ChangeKind
-from admission.replay.recorded import Cause
+from admission.replay.recorded import Unreplayed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from admission.replay.judge import Change, Compared
-    from admission.replay.recorded import RecordedDecision
+    from admission.replay.judge import AnswerChange, Compared
+    from admission.replay.recorded import PastDecision
 
 MOST_COUNTED: Final = 5_000
 """Groups of one kind and dimension that are told apart; further decisions are ``others``."""
@@ -37,7 +37,7 @@ class Dimension(StrEnum):
 
 
 @dataclass(slots=True, kw_only=True)
-class Group:
+class ChangeGroup:
     """The changed decisions of one owner, namespace, user, reason or policy."""
 
     oldest: str
@@ -57,17 +57,19 @@ class Group:
 class Grouping:
     """The groups of one kind of change in one dimension."""
 
-    groups: dict[str, Group] = field(default_factory=dict)
+    groups: dict[str, ChangeGroup] = field(default_factory=dict)
     others: int = 0
 
-    def add(self, key: str, recorded: RecordedDecision, change: Change) -> None:
+    def add(self, key: str, recorded: PastDecision, change: AnswerChange) -> None:
         """Count one decision in its group."""
         group = self.groups.get(key)
         if group is None:
             if len(self.groups) == MOST_COUNTED:
                 self.others += 1
                 return
-            group = self.groups[key] = Group(oldest=recorded.id, text=change.text[:_LONGEST_TEXT])
+            group = self.groups[key] = ChangeGroup(
+                oldest=recorded.id, text=change.text[:_LONGEST_TEXT]
+            )
         group.add(recorded.id, f"{recorded.created:%Y-%m-%d}")
 
     def render(self, shown: int) -> dict[str, Any]:
@@ -125,7 +127,7 @@ class ReplayReport:
     repeated: int = 0
     of_the_moment: Examples = field(default_factory=Examples)
     differing: Examples = field(default_factory=Examples)
-    not_replayed: dict[Cause, Examples] = field(default_factory=dict)
+    not_replayed: dict[Unreplayed, Examples] = field(default_factory=dict)
     changes: dict[ChangeKind, Examples] = field(
         default_factory=lambda: {kind: Examples() for kind in ChangeKind}
     )
@@ -135,10 +137,10 @@ class ReplayReport:
         }
     )
 
-    def add(self, recorded: RecordedDecision, compared: Compared | Cause) -> None:
+    def add(self, recorded: PastDecision, compared: Compared | Unreplayed) -> None:
         """Count one decision; the oldest comes first."""
         self.decisions += 1
-        if isinstance(compared, Cause):
+        if isinstance(compared, Unreplayed):
             self.not_replayed.setdefault(compared, Examples()).add(recorded.id)
             return
         self.replayed += 1
@@ -150,7 +152,7 @@ class ReplayReport:
                 for dimension, key in _keys(recorded, change, owner):
                     self.groupings[change.kind, dimension].add(key, recorded, change)
 
-    def _compare_with_record(self, recorded: RecordedDecision, compared: Compared) -> None:
+    def _compare_with_record(self, recorded: PastDecision, compared: Compared) -> None:
         reasons = frozenset(recorded.reasons.split())
         is_of_the_moment = not recorded.allowed and bool(reasons & OF_THE_MOMENT)
         same_reasons = reasons - OF_THE_MOMENT == compared.reasons - OF_THE_MOMENT
@@ -203,7 +205,7 @@ class ReplayReport:
 
 
 def _keys(
-    recorded: RecordedDecision, change: Change, owner: str
+    recorded: PastDecision, change: AnswerChange, owner: str
 ) -> Iterator[tuple[Dimension, str]]:
     yield Dimension.OWNER, owner
     yield Dimension.NAMESPACE, recorded.namespace
@@ -214,7 +216,7 @@ def _keys(
         yield Dimension.POLICY, policy
 
 
-def owner_of(recorded: RecordedDecision) -> str:
+def owner_of(recorded: PastDecision) -> str:
     """The object's owner as ``namespace/Kind name``; its own name where nothing owns it."""
     stored = orjson.loads(recorded.request)
     obj = stored.get("object") or stored.get("oldObject")

@@ -10,9 +10,16 @@ import pytest
 
 from admission.record.redaction import restore
 from admission.replay.alike import cut_down
-from admission.replay.judge import OF_THE_MOMENT, Compared, Judge, Outcome, changes_of, reduced
+from admission.replay.judge import (
+    OF_THE_MOMENT,
+    Compared,
+    NamelessAnswer,
+    ReplayJudge,
+    changes_of,
+    reduced,
+)
 from admission.replay.policies import drafted, without_amounts
-from admission.replay.recorded import Cause
+from admission.replay.recorded import Unreplayed
 from admission.replay.run import replay
 from engine.chain import admit
 from engine.request_json import build_request
@@ -31,7 +38,7 @@ def worlds(first: int) -> list[World]:
     return [world(number) for number in range(first, min(first + PIECE, WORLDS))]
 
 
-def of_policies(outcome: Outcome) -> Outcome:
+def of_policies(outcome: NamelessAnswer) -> NamelessAnswer:
     """An answer without what used amounts led to, which a replay leaves out."""
     findings = tuple(each for each in outcome.findings if each.reason not in OF_THE_MOMENT)
     return outcome._replace(
@@ -43,7 +50,7 @@ def of_policies(outcome: Outcome) -> Outcome:
     )
 
 
-def answer(asked: Asked, policies: PolicySet) -> Outcome:
+def answer(asked: Asked, policies: PolicySet) -> NamelessAnswer:
     """What a portal answers to the request as it was asked, by these policies alone."""
     decision = admit(asked.request, policies, phase=asked.phase, now=asked.now)
     return of_policies(reduced(decision))
@@ -55,11 +62,15 @@ def test_replay_answers_as_a_second_portal_with_the_draft(first: int) -> None:
     for each in worlds(first):
         base = policy_set(each.manifests, each.limited, each.authority)
         second = policy_set(each.after, each.limited_after, each.authority)
-        judge = Judge(each.base, drafted(each.base, each.proposal))
+        judge = ReplayJudge(each.base, drafted(each.base, each.proposal))
         for asked in each.asked:
             compared = judge.compare(asked.recorded)
-            if isinstance(compared, Cause):
-                assert compared in (Cause.REDACTED, Cause.KIND_NOT_KEPT, Cause.UNREADABLE)
+            if isinstance(compared, Unreplayed):
+                assert compared in (
+                    Unreplayed.REDACTED,
+                    Unreplayed.KIND_NOT_KEPT,
+                    Unreplayed.UNREADABLE,
+                )
                 continue
             before, after = answer(asked, base), answer(asked, second)
             expected = Compared(before.allowed, before.reasons, changes_of(before, after))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from admission.replay import quotas
-from admission.replay.quotas import JournalChange, QuotaReplay, Stretch, WaitEnd, replay_quota
+from admission.replay.quotas import FullStretch, JournalChange, QuotaReplay, WaitEnd, replay_quota
 from engine.resource_list import parse
 
 BEGIN = dt.datetime(2026, 9, 21, tzinfo=dt.UTC)
@@ -48,20 +48,20 @@ def test_a_request_waits_until_a_release_makes_room() -> None:
     (wait,) = found.longest
     assert (wait.name, wait.decision, wait.ended) == ("c", "of-c", WaitEnd.ADMITTED)
     assert wait.seconds == 7 * 60
-    assert found.stretches == [Stretch(at(3), at(10), 1)]
+    assert found.stretches == [FullStretch(at(3), at(10), 1)]
     assert str(found.peak["pods"]) == "2"
 
 
 def test_what_is_released_before_there_is_room_never_runs() -> None:
     found = replayed(change(1, "a", 0, 2), change(2, "b", 0, 1), change(5, "b", 1, 0))
     assert found.waits[WaitEnd.GONE] == 1
-    assert found.stretches == [Stretch(at(2), at(5), 1)]
+    assert found.stretches == [FullStretch(at(2), at(5), 1)]
 
 
 def test_what_nothing_makes_room_for_waits_until_the_end() -> None:
     found = replayed(change(1, "a", 0, 2), change(2, "b", 0, 1))
     assert found.waits[WaitEnd.WAITING] == 1
-    assert found.stretches == [Stretch(at(2), None, 1)]
+    assert found.stretches == [FullStretch(at(2), None, 1)]
     assert found.waited_seconds == 98 * 60
 
 

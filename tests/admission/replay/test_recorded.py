@@ -11,9 +11,9 @@ import pytest
 
 from admission.record import write
 from admission.replay.alike import cut_down
-from admission.replay.judge import Judge
+from admission.replay.judge import ReplayJudge
 from admission.replay.policies import Proposal, ReplayPolicies, drafted
-from admission.replay.recorded import Cause, RecordedDecision
+from admission.replay.recorded import PastDecision, Unreplayed
 from tests.builders import container, metadata_policy, pod, request
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ CREATED = dt.datetime(2026, 9, 21, 14, tzinfo=dt.UTC)
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def recorded(asked: AdmissionRequest, **columns: Any) -> RecordedDecision:
+def recorded(asked: AdmissionRequest, **columns: Any) -> PastDecision:
     stored = write.columns_of(asked)["request"]
-    whole = RecordedDecision(
+    whole = PastDecision(
         id="065wzsb800000000",
         created=CREATED,
         namespace="ns",
@@ -40,9 +40,9 @@ def recorded(asked: AdmissionRequest, **columns: Any) -> RecordedDecision:
     return whole._replace(**columns)
 
 
-def judge(*manifests: Any) -> Judge:
+def judge(*manifests: Any) -> ReplayJudge:
     base = ReplayPolicies(by_namespace={})
-    return Judge(base, drafted(base, Proposal(manifests=manifests)))
+    return ReplayJudge(base, drafted(base, Proposal(manifests=manifests)))
 
 
 def annotated(**annotations: str) -> AdmissionRequest:
@@ -60,56 +60,56 @@ def setting(key: str) -> Any:
 
 
 def test_a_whole_request_is_judged() -> None:
-    assert not isinstance(judge().compare(recorded(annotated())), Cause)
+    assert not isinstance(judge().compare(recorded(annotated())), Unreplayed)
 
 
 @pytest.mark.parametrize(
     ("changed", "cause"),
     [
-        ({"policy_revision": 0}, Cause.NOT_JUDGED),
-        ({"request": "{}"}, Cause.UNREADABLE),
-        ({"request": "[]"}, Cause.UNREADABLE),
-        ({"request": "{"}, Cause.UNREADABLE),
-        ({"request": '{"kind": {"kind": 5}}'}, Cause.UNREADABLE),
-        ({"request": '{"$cut": ["trace"]}'}, Cause.CUT),
-        ({"request": '{"object": {"$cut": {"bytes": 1}}}'}, Cause.CUT),
+        ({"policy_revision": 0}, Unreplayed.NOT_JUDGED),
+        ({"request": "{}"}, Unreplayed.UNREADABLE),
+        ({"request": "[]"}, Unreplayed.UNREADABLE),
+        ({"request": "{"}, Unreplayed.UNREADABLE),
+        ({"request": '{"kind": {"kind": 5}}'}, Unreplayed.UNREADABLE),
+        ({"request": '{"$cut": ["trace"]}'}, Unreplayed.CUT),
+        ({"request": '{"object": {"$cut": {"bytes": 1}}}'}, Unreplayed.CUT),
     ],
 )
-def test_what_cannot_be_judged_has_its_cause(changed: Any, cause: Cause) -> None:
+def test_what_cannot_be_judged_has_its_cause(changed: Any, cause: Unreplayed) -> None:
     assert judge().compare(recorded(annotated(), **changed)) is cause
 
 
 @pytest.mark.parametrize("policy", [selecting("c"), setting("c")])
 def test_a_long_annotation_that_a_policy_names_is_redacted(policy: Any) -> None:
     long = recorded(annotated(c="x" * 600))
-    assert judge(policy).compare(long) is Cause.REDACTED
-    assert not isinstance(judge(policy).compare(recorded(annotated(c="x"))), Cause)
+    assert judge(policy).compare(long) is Unreplayed.REDACTED
+    assert not isinstance(judge(policy).compare(recorded(annotated(c="x"))), Unreplayed)
 
 
 def test_one_that_no_policy_names_is_judged() -> None:
     long = recorded(annotated(c="x" * 600))
-    assert not isinstance(judge(selecting("d")).compare(long), Cause)
+    assert not isinstance(judge(selecting("d")).compare(long), Unreplayed)
 
 
 def test_what_kubectl_keeps_is_redacted_though_short() -> None:
     short = recorded(request(pod(container(), annotations={LAST_APPLIED: "x"})))
-    assert judge(selecting(LAST_APPLIED)).compare(short) is Cause.REDACTED
+    assert judge(selecting(LAST_APPLIED)).compare(short) is Unreplayed.REDACTED
 
 
 def test_a_long_text_outside_of_annotations_is_redacted() -> None:
     long = recorded(request(pod(container(), labels={"a": "x" * 17_000})))
-    assert judge().compare(long) is Cause.REDACTED
+    assert judge().compare(long) is Unreplayed.REDACTED
 
 
 def test_an_object_under_a_kind_that_the_record_does_not_keep_is_not_judged() -> None:
-    assert judge().compare(recorded(request(pod(), kind="Odd"))) is Cause.KIND_NOT_KEPT
+    assert judge().compare(recorded(request(pod(), kind="Odd"))) is Unreplayed.KIND_NOT_KEPT
     binding = request(pod(), kind="Binding", sub_resource="binding")
-    assert not isinstance(judge().compare(recorded(binding)), Cause)
+    assert not isinstance(judge().compare(recorded(binding)), Unreplayed)
 
 
 def test_policies_that_cannot_be_read_are_a_cause() -> None:
     base = ReplayPolicies(by_namespace={}, unreadable=frozenset({"ns"}))
-    assert Judge(base, base).compare(recorded(annotated())) is Cause.POLICIES_UNREADABLE
+    assert ReplayJudge(base, base).compare(recorded(annotated())) is Unreplayed.POLICIES_UNREADABLE
 
 
 def test_pods_of_one_template_are_judged_once() -> None:

@@ -9,15 +9,15 @@ import orjson
 
 from admission.models.decision_id import encode
 from admission.replay import report as report_module
-from admission.replay.judge import Change, ChangeKind, Compared
-from admission.replay.recorded import Cause, RecordedDecision
+from admission.replay.judge import AnswerChange, ChangeKind, Compared
+from admission.replay.recorded import PastDecision, Unreplayed
 from admission.replay.report import ReplayReport, owner_of
 
 BEGIN = dt.datetime(2026, 9, 21, 23, 59, 59, tzinfo=dt.UTC)
-REFUSED = Change(ChangeKind.TO_DENIED, ("MaxConstraint",), ("LimitRange/ns/a",), "too much")
+REFUSED = AnswerChange(ChangeKind.TO_DENIED, ("MaxConstraint",), ("LimitRange/ns/a",), "too much")
 
 
-def recorded(number: int = 0, **columns: Any) -> RecordedDecision:
+def recorded(number: int = 0, **columns: Any) -> PastDecision:
     created = BEGIN + dt.timedelta(seconds=number)
     object_ = {
         "metadata": {
@@ -29,7 +29,7 @@ def recorded(number: int = 0, **columns: Any) -> RecordedDecision:
         }
     }
     request = {"kind": {"kind": "Pod"}, "object": object_}
-    return RecordedDecision(
+    return PastDecision(
         **{
             "id": encode(int(created.timestamp() * 1000), 0),
             "created": created,
@@ -46,7 +46,7 @@ def recorded(number: int = 0, **columns: Any) -> RecordedDecision:
     )
 
 
-def compared(*changes: Change, allowed: bool = True, reasons: Any = ()) -> Compared:
+def compared(*changes: AnswerChange, allowed: bool = True, reasons: Any = ()) -> Compared:
     return Compared(allowed, frozenset(reasons), changes)
 
 
@@ -73,7 +73,7 @@ def test_a_flip_is_in_one_group_of_each_dimension() -> None:
 
 def test_a_changed_patch_is_no_flip() -> None:
     report = ReplayReport()
-    report.add(recorded(), compared(Change(ChangeKind.PATCH, (), (), "")))
+    report.add(recorded(), compared(AnswerChange(ChangeKind.PATCH, (), (), "")))
     assert not report.has_flips
 
 
@@ -92,8 +92,8 @@ def test_the_base_is_compared_with_the_record() -> None:
 
 def test_what_was_not_replayed_is_counted_by_cause() -> None:
     report = ReplayReport()
-    report.add(recorded(), Cause.CUT)
-    report.add(recorded(1), Cause.CUT)
+    report.add(recorded(), Unreplayed.CUT)
+    report.add(recorded(1), Unreplayed.CUT)
     assert (report.decisions, report.replayed) == (2, 0)
     rendered = report.render()["notReplayed"]
     assert rendered == {"cut": {"number": 2, "oldest": recorded().id, "newest": recorded(1).id}}
