@@ -1,4 +1,4 @@
-"""Celery tasks of the record: prepare partitions, export, apply retention, tally answers."""
+"""Celery tasks of the record: partitions, exports, retention, tallies; replays carried out."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import logging
 import time
 from datetime import UTC, datetime
 from typing import Final
+from uuid import UUID
 
 from celery import shared_task
+from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 
 from admission.models import BackgroundWork, Tally, note_work, partitions
 from admission.record import export, retention
+from admission.replay import work
 
 log = logging.getLogger(__name__)
 LONGEST: Final = 300.0  # seconds of one run; the next one resumes
@@ -19,6 +22,8 @@ TALLYING: Final = 30.0
 # Celery's limits, in seconds: they end a run that hangs in the file system or in a lock.
 SOFT_LIMIT: Final = 540
 HARD_LIMIT: Final = 570
+MESSAGE_EXPIRES: Final = 30.0
+"""Seconds; beat sends a new message long before, so an old one would only repeat work."""
 
 
 @shared_task
@@ -64,3 +69,29 @@ def apply_retention() -> None:
 def tally_answers() -> None:
     """Count the decisions of the last minutes; after a pause, as many as there is time for."""
     Tally.objects.bring_up_to_date(now=datetime.now(UTC), until=time.monotonic() + TALLYING)
+
+
+@shared_task
+def queue_due_replays() -> None:
+    """Notify workers of replays that wait, or whose worker ended; the rows say which."""
+    for uid in work.due():
+        carry_out_replay.apply_async((str(uid),), expires=MESSAGE_EXPIRES)
+
+
+@shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
+def carry_out_replay(uid: str) -> None:
+    """Carry out one replay, if it still waits and no other worker has it."""
+    replay_uid = UUID(uid)
+    try:
+        work.carry_out(replay_uid)
+    except SoftTimeLimitExceeded:
+        work.fail(replay_uid, f"it took longer than {SOFT_LIMIT // 60} minutes: replay fewer days")
+    except Exception as error:
+        work.fail(replay_uid, f"an error of ours: {type(error).__name__}")
+        raise
+
+
+@shared_task
+def forget_old_replays() -> None:
+    """Delete replays that are over and old, or more than are kept."""
+    work.forget_old()

@@ -46,6 +46,15 @@ app.conf.beat_schedule = {
         "task": "policies.tasks.report_differences",
         "schedule": 6 * 3600.0,
     },
+    "start due replays": {
+        "task": "admission.tasks.queue_due_replays",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
+    },
+    "delete old replays": {
+        "task": "admission.tasks.forget_old_replays",
+        "schedule": 3600.0,
+    },
     "tally recent decisions": {
         "task": "admission.tasks.tally_answers",
         "schedule": 60.0,

@@ -1,4 +1,4 @@
-"""Tables of admission: the record, its retention and tallies, saved views, background work."""
+"""Tables of admission: record, retention, tallies, saved views, replays, background work."""
 
 from admission.models.audit_event import (
     AppendOnlyError,
@@ -9,6 +9,7 @@ from admission.models.audit_event import (
 )
 from admission.models.background_work import BackgroundWork, note_work
 from admission.models.columns import AnswerKind, Verdict, outcome_of
+from admission.models.replay import Replay
 from admission.models.retention import AuditExport, AuditHold, RetentionRun
 from admission.models.saved_view import SavedView
 from admission.models.tally import Tally
@@ -23,6 +24,7 @@ __all__ = [
     "BackgroundWork",
     "CappedCount",
     "RecordPage",
+    "Replay",
     "RetentionRun",
     "SavedView",
     "Tally",
