@@ -38,8 +38,8 @@ OF_THE_MOMENT: Final = frozenset(
 )
 """Reasons that follow from other objects or from the machine at that moment, not from policies."""
 _ALWAYS_SET: Final = frozenset({ANNOTATION, QOS_ANNOTATION})
-_KEPT: Final = 120_000
-_ROOM: Final = 40 * 1024 * 1024
+_KEPT: Final = 60_000
+_ROOM: Final = 24 * 1024 * 1024
 _BYTES: Final = 160  # estimate of an entry, without its texts
 
 
