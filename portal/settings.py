@@ -303,6 +303,8 @@ SPECTACULAR_SETTINGS = {
         "CoreVersionEnum": ["v1"],
         "PolicyVersionEnum": ["policy.gatehouse.dev/v1alpha1"],
         "SchedulingVersionEnum": ["scheduling.k8s.io/v1"],
+        "ReplayStateEnum": "admission.models.Replay.State",
+        "ReplayedQuotaStateEnum": "admission.replay.journal.QUOTA_STATES",
         **{
             f"{kind}KindEnum": [kind]
             for kind in (

@@ -10,6 +10,7 @@ from admission.api.explanations import ExplanationView
 from admission.api.record.consumers import QuotaConsumersView
 from admission.api.record.decision_counts import DecisionCountsView
 from admission.api.record.legal_holds import LegalHoldView
+from admission.api.record.replays import ReplayView
 from admission.api.record.retention import RetentionView
 from admission.api.record.saved_views import SavedViewView
 from admission.api.review import AdmissionReviewView, HintView
@@ -20,6 +21,7 @@ router = SimpleRouter()
 router.register("decisions", DecisionViewSet, basename="api-decision")
 router.register("savedviews", SavedViewView, basename="api-savedview")
 router.register("legalholds", LegalHoldView, basename="api-legalhold")
+router.register("replays", ReplayView, basename="api-replay")
 
 _mutate = AdmissionReviewView.as_view(phase=Phase.MUTATE)
 _validate = AdmissionReviewView.as_view(phase=Phase.VALIDATE)

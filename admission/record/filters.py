@@ -18,6 +18,7 @@ from admission.models import (
     AuditEvent,
     AuditEventQuerySet,
     AuditHold,
+    Replay,
     SavedView,
     conditions,
 )
@@ -28,6 +29,7 @@ from policies.lists.selection import (
     ContainsFilter,
     TrueFalseFilter,
     UtcFilter,
+    WholeNumberFilter,
 )
 from policies.rest import MOMENTS
 
@@ -257,4 +259,21 @@ class LegalHoldFilter(django_filters.FilterSet):
         """The filters above, no others."""
 
         model = AuditHold
+        fields: list[str] = []
+
+
+class ReplayFilter(django_filters.FilterSet):
+    """Replays by place, state, user and change set."""
+
+    cluster = django_filters.CharFilter()
+    cluster__in = CharInFilter(field_name="cluster")
+    state = django_filters.ChoiceFilter(choices=Replay.State.choices)
+    state__in = ChoiceInFilter(field_name="state", choices=Replay.State.choices)
+    user = django_filters.CharFilter(label="User")
+    change_set = WholeNumberFilter(label="Change set")
+
+    class Meta:
+        """The filters above, no others."""
+
+        model = Replay
         fields: list[str] = []

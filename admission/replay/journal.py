@@ -38,6 +38,10 @@ class QuotaState(StrEnum):
     NOT_ENFORCED = "not-enforced"
 
 
+QUOTA_STATES: Final = [state.value for state in QuotaState]
+"""The same for OpenAPI."""
+
+
 def replay_quotas(
     cluster: ClusterPolicies,
     sides: tuple[ReplayPolicies, ReplayPolicies],
@@ -64,7 +68,7 @@ def replay_quotas(
                 uid = cluster.quota_keys(namespace)[quota.name].uid
                 report = _replay_one((cluster.id, uid), before, quota, scope).render()
             found.append({**named, "state": state.value, "report": report})
-    return {"quotas": found, "quotasLeftOut": left_out}
+    return {"quotas": found, "quotas_left_out": left_out}
 
 
 def _is_alike(before: ResourceQuota, after: ResourceQuota) -> bool:

@@ -7,15 +7,32 @@ from typing import TYPE_CHECKING, Any, Final
 from admission.replay.policies import Proposal
 from engine.wire import dumps, loads
 from policies.manifests.bundle import DEFAULT_NAMESPACE, bundle_of, read_bundle
-from policies.manifests.documents import Document
+from policies.manifests.documents import Document, ManifestError
 from policies.manifests.sources import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from admission.replay.policies import Named
+    from policies.manifests.documents import Problem
 
 _SOURCE: Final = "manifests"
+
+
+class ProposalError(ValueError):
+    """Documents that cannot be proposed; ``faults`` are code and message by place."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.faults: dict[str, tuple[str, str]] = {}
+        for problem in problems:
+            document = _SOURCE + problem.source.removeprefix(_SOURCE)
+            place = f"{document}.{problem.field}" if problem.field else document
+            line = f"line {problem.line}: " if problem.line else ""
+            hint = f" ({problem.hint})" if problem.hint else ""
+            self.faults.setdefault(place, (problem.code, f"{line}{problem.message}{hint}"))
+        super().__init__("; ".join(message for _, message in self.faults.values()))
+
+
 LIMITED_KIND: Final = "ResourceQuotaConfiguration"
 """The kind of a deletion that removes all limited resources."""
 
@@ -26,15 +43,18 @@ def read_proposal(
     deletions: Iterable[Named] = (),
     namespace: str = DEFAULT_NAMESPACE,
 ) -> Proposal:
-    """Read and check documents; raises ``ManifestError`` with every problem of all of them.
+    """Read and check documents; raises ``ProposalError`` with every problem of all of them.
 
     What is no policy (namespaces, priority classes) changes no decision, and is left out.
     """
-    if isinstance(documents, str):
-        bundle = read_bundle([Source(_SOURCE, documents)], namespace=namespace)
-    else:
-        numbered = [Document(f"[{index}]", value) for index, value in enumerate(documents)]
-        bundle = bundle_of(numbered, namespace=namespace)
+    try:
+        if isinstance(documents, str):
+            bundle = read_bundle([Source(_SOURCE, documents)], namespace=namespace)
+        else:
+            numbered = [Document(f"[{index}]", value) for index, value in enumerate(documents)]
+            bundle = bundle_of(numbered, namespace=namespace)
+    except ManifestError as error:
+        raise ProposalError(error.problems) from error
     gone = tuple(deletions)
     limited: Any = bundle.limited_resources
     if limited is None and any(kind == LIMITED_KIND for kind, _, _ in gone):

@@ -104,19 +104,19 @@ class QuotaReplay:
         """The same as JSON."""
         return {
             "hard": _texts(self.hard),
-            "unknownNames": list(self.unknown),
+            "unknown_names": list(self.unknown),
             "changes": self.changes,
             "peak": _texts(self.peak),
             "points": [{"at": _time(at), "used": _texts(used)} for at, used in self.points],
-            "fullTimes": self.full_times,
+            "full_times": self.full_times,
             "full": [
                 {"begin": _time(each.begin), "end": each.end and _time(each.end),
                  "waited": each.waited}
                 for each in self.stretches
             ],
             "waits": {end.value: number for end, number in self.waits.items()},
-            "waitedSeconds": self.waited_seconds,
-            "longestWaits": [
+            "waited_seconds": self.waited_seconds,
+            "longest_waits": [
                 {"name": each.name, "decision": each.decision, "begin": _time(each.begin),
                  "end": _time(each.end), "seconds": each.seconds, "ended": each.ended.value}
                 for each in self.longest

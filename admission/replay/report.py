@@ -88,8 +88,8 @@ class Grouping:
                 }
                 for key, group in in_order[:shown]
             ],
-            "groupsLeftOut": len(left_out),
-            "decisionsLeftOut": self.others + sum(group.number for _, group in left_out),
+            "groups_left_out": len(left_out),
+            "decisions_left_out": self.others + sum(group.number for _, group in left_out),
         }
 
 
@@ -185,10 +185,10 @@ class ReplayReport:
             "judged": self.judged,
             "record": {
                 "repeated": self.repeated,
-                "ofTheMoment": self.of_the_moment.render(),
+                "of_the_moment": self.of_the_moment.render(),
                 "differing": self.differing.render(),
             },
-            "notReplayed": {
+            "not_replayed": {
                 cause.value: each.render() for cause, each in self.not_replayed.items()
             },
             "changes": {

@@ -142,7 +142,7 @@ def test_the_report_is_json() -> None:
     rendered = replayed(change(1, "a", 0, 2), change(2, "b", 0, 1)).render()
     assert rendered["hard"] == {"pods": "2"}
     assert rendered["full"] == [{"begin": "2026-09-21T00:02:00Z", "end": None, "waited": 1}]
-    assert rendered["longestWaits"][0]["decision"] == "of-b"
+    assert rendered["longest_waits"][0]["decision"] == "of-b"
     assert rendered["points"][-1]["used"] == {"pods": "2"}
 
 

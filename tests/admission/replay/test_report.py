@@ -95,7 +95,7 @@ def test_what_was_not_replayed_is_counted_by_cause() -> None:
     report.add(recorded(), Unreplayed.CUT)
     report.add(recorded(1), Unreplayed.CUT)
     assert (report.decisions, report.replayed) == (2, 0)
-    rendered = report.render()["notReplayed"]
+    rendered = report.render()["not_replayed"]
     assert rendered == {"cut": {"number": 2, "oldest": recorded().id, "newest": recorded(1).id}}
 
 
@@ -106,8 +106,8 @@ def test_further_groups_are_counted_and_not_shown(monkeypatch: Any) -> None:
         report.add(recorded(number, user=f"u{number:03}"), compared(REFUSED))
     by_user = report.render()["changes"]["to-denied"]["by"]["user"]
     assert len(by_user["groups"]) == report_module.MOST_SHOWN
-    assert by_user["groupsLeftOut"] == 10
-    assert by_user["decisionsLeftOut"] == 50
+    assert by_user["groups_left_out"] == 10
+    assert by_user["decisions_left_out"] == 50
 
 
 def test_a_report_is_bounded(monkeypatch: Any) -> None:

@@ -14,12 +14,11 @@ from admission.models import Replay
 from admission.models.replay import MOST_ATTEMPTS, STALE_AFTER
 from admission.replay import work
 from admission.replay.policies import Proposal
-from admission.replay.proposal import proposal_text, read_proposal, stored_proposal
+from admission.replay.proposal import ProposalError, proposal_text, read_proposal, stored_proposal
 from admission.replay.scope import ReplayScope
 from engine.wire import loads
 from policies import services
 from policies.db.clock import read_clock
-from policies.manifests.documents import ManifestError
 from policies.models import LedgerEntry, QuotaUsage, ResourceQuota
 from tests.admission.replay.conftest import BEGIN, PROPOSED
 from tests.builders import limit_range
@@ -234,7 +233,7 @@ def test_a_quota_is_replayed_over_time(cluster: Cluster) -> None:
     first, second = (replay.report or {})["quotas"]
     assert (first["quota"], first["state"]) == ("new", "new")
     assert (second["quota"], second["state"]) == ("pods", "replayed")
-    (wait,) = second["report"]["longestWaits"]
+    (wait,) = second["report"]["longest_waits"]
     assert (wait["name"], wait["decision"], wait["ended"]) == ("pods b", "of-b", "admitted")
     assert second["report"]["peak"] == one
 
@@ -274,8 +273,9 @@ def test_documents_that_are_no_policies_are_left_out() -> None:
 
 
 def test_a_document_that_cannot_be_stored_is_refused() -> None:
-    with pytest.raises(ManifestError):
+    with pytest.raises(ProposalError) as refused:
         read_proposal([limit_range({"type": "Container", "max": {"cpu": "many"}})])
+    assert list(refused.value.faults) == ["manifests[0].spec.limits[0].max[cpu]"]
 
 
 def test_deleting_the_configuration_removes_all_limited_resources() -> None:
