@@ -144,6 +144,27 @@ class Search:
 
     def sample(self, before: str = "") -> Sample:
         """The newest decisions that match, older than a decision id if one is given."""
+        matching_rows, sample_ends = self._matching(before)
+        excerpted = matching_rows.annotate(request_excerpt=request_excerpt()).values(*COLUMNS)
+        sample = tuple(sampled(row) for row in excerpted[: SAMPLE + 1])
+        if len(sample) > SAMPLE:
+            return Sample(rows=sample[:SAMPLE], before=before, older=sample[SAMPLE - 1].id)
+        older = decision_id.lowest(sample_ends) if sample_ends else ""
+        return Sample(rows=sample, before=before, older=older, searched_to=sample_ends)
+
+    def extent(self) -> tuple[CappedCount, datetime | None]:
+        """``count`` of the newest sample, and the oldest match if the sample has all matches.
+
+        It reads only times: a sample also takes an excerpt of each request.
+        """
+        matching_rows, sample_ends = self._matching()
+        moments = list(matching_rows.values_list("created", flat=True)[: SAMPLE + 1])
+        if sample_ends or len(moments) > SAMPLE:
+            return self.found.capped_count(), None
+        return CappedCount(len(moments)), moments[-1] if moments else None
+
+    def _matching(self, before: str = "") -> tuple[AuditEventQuerySet, datetime | None]:
+        """The matches that a sample is taken from, and where they end before the record does."""
         start = decision_id.moment(before) if before else datetime.now(UTC)
         base, matching_rows = (
             rows.older_than(before) if before else rows for rows in (self._base, self.found)
@@ -155,17 +176,7 @@ class Search:
         if edge is None and self.is_indexed:
             begin = self._days_back(start, MOST_DAYS)
         sample_ends = edge or begin
-        excerpted = (
-            matching_rows.between(sample_ends, None)
-            .annotate(request_excerpt=request_excerpt())
-            .newest_first()
-            .values(*COLUMNS)
-        )
-        sample = tuple(sampled(row) for row in excerpted[: SAMPLE + 1])
-        if len(sample) > SAMPLE:
-            return Sample(rows=sample[:SAMPLE], before=before, older=sample[SAMPLE - 1].id)
-        older = decision_id.lowest(sample_ends) if sample_ends else ""
-        return Sample(rows=sample, before=before, older=older, searched_to=sample_ends)
+        return matching_rows.between(sample_ends, None).newest_first(), sample_ends
 
     def count(self, sample: Sample) -> CappedCount:
         """The number of matches, exact or "10,000+": the same on the page and for files."""

@@ -153,12 +153,8 @@ class WhyView(DecisionMixin, PortalPage):
         search = Search(asked, visible_decisions(self.request.user))
         if not search.is_valid:
             return {}
-        sample = search.sample()
-        return {
-            "alike": search.count(sample),
-            "alike_since": sample.rows[-1].created if sample.is_whole and sample.rows else None,
-            "alike_query": with_fields(asked),
-        }
+        number, since = search.extent()
+        return {"alike": number, "alike_since": since, "alike_query": with_fields(asked)}
 
     def _tab(self, tab: str, event: AuditEvent, reasons: dict[str, Any]) -> dict[str, Any]:
         """What only the open tab shows."""

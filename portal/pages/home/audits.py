@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from admission.models import AuditEventQuerySet
-    from policies.snapshot.values import ClusterPolicies
+    from policies.snapshot.values import NamespacePolicies
 
 SHOWN: Final = 2
 _PLURALS: Final = {kind: f"{kind.lower()}s" for kind in services.KINDS} | {
@@ -55,7 +55,7 @@ def auditing_policies(
 ) -> list[AuditingPolicy]:
     """Those that would have denied most since then; three queries."""
     hits = hits_since(decisions, since).by_policy
-    modes = _modes({cluster for cluster, *_ in hits})
+    modes = _modes({(cluster, namespace) for cluster, _, namespace, _ in hits})
     found = [
         (key, each.would_deny)
         for key, each in hits.items()
@@ -76,26 +76,22 @@ def auditing_policies(
     ]
 
 
-def _modes(clusters: set[str]) -> dict[_Key, Enforcement]:
-    """The enforcement of every policy of these clusters."""
+def _modes(places: set[tuple[str, str]]) -> dict[_Key, Enforcement]:
+    """The enforcement of every policy of these namespaces: cluster and name."""
     known = snapshot.refresh().clusters
     return {
         (cluster, policy.ref.kind, namespace, policy.ref.name): policy.enforcement
-        for cluster in clusters & known.keys()
-        for namespace, policy in _policies_of(known[cluster])
+        for cluster, namespace in places
+        if cluster in known and (found := known[cluster].namespaces.get(namespace))
+        for policy in _policies_of(found)
     }
 
 
-def _policies_of(cluster: ClusterPolicies) -> Iterable[tuple[str, Any]]:
-    for namespace, found in cluster.namespaces.items():
-        if not found.problem:
-            policies = found.policy_set
-            for policy in (
-                *policies.limit_ranges,
-                *policies.metadata_policies,
-                *policies.resource_quotas,
-            ):
-                yield namespace, policy
+def _policies_of(found: NamespacePolicies) -> Iterable[Any]:
+    if found.problem:
+        return ()
+    policies = found.policy_set
+    return (*policies.limit_ranges, *policies.metadata_policies, *policies.resource_quotas)
 
 
 def _changed(keys: Iterable[_Key]) -> dict[_Key, datetime]:

@@ -36,8 +36,9 @@ def needy_by_day(lines: Sequence[QuotaLine], now: datetime) -> list[int]:
         # The first moment that is not before the point; the newest point of each comes last.
         day = next(number for number, moment in enumerate(moments) if taken <= moment)
         by_day[day][uid] = used
+    # A quota without a point had nothing in use.
     numbers = [
-        sum(_is_near(line, used.get(line.placed.key.uid, {})) for line in lines)
+        sum(_is_near(line, used[uid]) for line in lines if (uid := line.placed.key.uid) in used)
         for used in by_day
         if used
     ]

@@ -295,20 +295,24 @@ class PolicyCounts:
     def of(cls, asked: Asked, groups: Iterable[tuple[Any, ...]]) -> PolicyCounts:
         """Add up groups of the fields of ``COUNTED``, each with its number behind them."""
         by_field: dict[str, Counter[str]] = {name: Counter() for name in COUNTED}
-        wanted = [(name, getattr(asked, name)) for name in COUNTED]
+        counters = list(by_field.items())
+        chosen = [
+            (place, name, choice)
+            for place, name in enumerate(COUNTED)
+            if name != "kind" and (choice := getattr(asked, name))
+        ]
+        kind_place = COUNTED.index("kind")
         # Of no kind priority classes are none; to choose from, they are counted as well.
         kinds = {asked.kind} if asked.kind else set(POLICY_MODELS)
         for *values, number in groups:
-            missed = [
-                name
-                for (name, choice), value in zip(wanted, values, strict=True)
-                if (value not in kinds if name == "kind" else choice not in ("", value))
-            ]
+            missed = [name for place, name, choice in chosen if values[place] != choice]
+            if values[kind_place] not in kinds:
+                missed.append("kind")
             if len(missed) > 1:
                 continue
-            for name, value in zip(COUNTED, values, strict=True):
+            for (name, counter), value in zip(counters, values, strict=True):
                 if not missed or missed[0] == name:
-                    by_field[name][value] += number
+                    counter[value] += number
         return cls(asked, by_field)
 
     @property
