@@ -46,11 +46,11 @@ _BYTES: Final = 160  # estimate of an entry, without its texts
 class ChangeKind(StrEnum):
     """How the draft's answer differs from the base's."""
 
-    TO_DENIED = "to-denied"
-    TO_ALLOWED = "to-allowed"
+    TO_DENIED = "to_denied"
+    TO_ALLOWED = "to_allowed"
     PATCH = "patch"
-    NEW_WARNING = "new-warning"
-    VANISHED_WARNING = "vanished-warning"
+    NEW_WARNING = "new_warning"
+    VANISHED_WARNING = "vanished_warning"
 
 
 class NamelessFinding(NamedTuple):

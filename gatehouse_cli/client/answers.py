@@ -12,6 +12,44 @@ class BlockJson(TypedDict):
     message: str
 
 
+class ByDimensionJson(TypedDict):
+    """The same decisions, grouped five ways."""
+
+    namespace: ChangeGroupingJson
+    owner: ChangeGroupingJson
+    policy: ChangeGroupingJson
+    reason: ChangeGroupingJson
+    user: ChangeGroupingJson
+
+
+class ChangeGroupJson(TypedDict):
+    """The changed decisions of one owner, namespace, user, reason or policy."""
+
+    days: dict[str, int]
+    key: str
+    newest: str
+    number: int
+    oldest: str
+    text: str
+
+
+class ChangeGroupingJson(TypedDict):
+    """The largest groups, and how much is left out."""
+
+    decisions_left_out: int
+    groups: list[ChangeGroupJson]
+    groups_left_out: int
+
+
+class ChangedDecisionsJson(TypedDict):
+    """The decisions that change in one way."""
+
+    by: ByDimensionJson
+    newest: str
+    number: int
+    oldest: str
+
+
 class ChangedFieldJson(TypedDict):
     """One field of the object; texts are empty where there is no value."""
 
@@ -126,6 +164,21 @@ class FoundViolationJson(TypedDict):
     policy: PolicyNameJson | None
     reason: str
     rule: int | None
+
+
+class FullTimeJson(TypedDict):
+    """A time in which something waited."""
+
+    begin: str
+    end: str | None
+    waited: int
+
+
+class HighestUsageJson(TypedDict):
+    """The highest used amounts around a moment."""
+
+    at: str
+    used: dict[str, str]
 
 
 class LabelSelectorJson(TypedDict):
@@ -304,6 +357,118 @@ class PolicyRefJson(TypedDict):
     revision: int
 
 
+class QuotaReplayReportJson(TypedDict):
+    """The journal of one quota against its proposed hard values."""
+
+    changes: int
+    full: list[FullTimeJson]
+    full_times: int
+    hard: dict[str, str]
+    longest_waits: list[WaitedJson]
+    peak: dict[str, str]
+    points: list[HighestUsageJson]
+    unknown_names: list[str]
+    waited_seconds: int
+    waits: dict[str, int]
+
+
+class ReplayJson(TypedDict):
+    """A replay: its scope, state and progress."""
+
+    change_set: int | None
+    cluster: str
+    created: str
+    decisions: list[str]
+    done: int
+    finished: str | None
+    namespaces: list[str]
+    problem: str
+    query: str
+    since: str
+    started: str | None
+    state: str
+    total: int
+    uid: str | None
+    until: str
+    user: str
+
+
+class ReplayChangesJson(TypedDict):
+    """What the proposal would change, by kind."""
+
+    new_warning: ChangedDecisionsJson
+    patch: ChangedDecisionsJson
+    to_allowed: ChangedDecisionsJson
+    to_denied: ChangedDecisionsJson
+    vanished_warning: ChangedDecisionsJson
+
+
+class ReplayDetailJson(TypedDict):
+    """A replay with its report, once it is done."""
+
+    change_set: int | None
+    cluster: str
+    created: str
+    decisions: list[str]
+    done: int
+    finished: str | None
+    namespaces: list[str]
+    problem: str
+    query: str
+    report: ReplayReportJson | None
+    since: str
+    started: str | None
+    state: str
+    total: int
+    uid: str | None
+    until: str
+    user: str
+
+
+class ReplayExamplesJson(TypedDict):
+    """A number of decisions, and the ids of the oldest and newest; empty without any."""
+
+    newest: str
+    number: int
+    oldest: str
+
+
+class ReplayRecordJson(TypedDict):
+    """The base compared with what was recorded."""
+
+    differing: ReplayExamplesJson
+    of_the_moment: ReplayExamplesJson
+    repeated: int
+
+
+class ReplayReportJson(TypedDict):
+    """The result of a replay."""
+
+    quotas: list[ReplayedQuotaJson]
+    quotas_left_out: int
+    verdicts: ReplayVerdictsJson
+
+
+class ReplayVerdictsJson(TypedDict):
+    """Every decision judged by base and draft, used amounts apart."""
+
+    changes: ReplayChangesJson
+    decisions: int
+    judged: int
+    not_replayed: dict[str, ReplayExamplesJson]
+    record: ReplayRecordJson
+    replayed: int
+
+
+class ReplayedQuotaJson(TypedDict):
+    """A quota that the proposal changes, over time."""
+
+    namespace: str
+    quota: str
+    report: QuotaReplayReportJson | None
+    state: str
+
+
 class ResourceQuotaManifestJson(TypedDict):
     """A ResourceQuota as Kubernetes writes it."""
 
@@ -409,3 +574,14 @@ class ViolationJson(TypedDict):
     policy: PolicyRefJson | None
     reason: str
     rule: int | None
+
+
+class WaitedJson(TypedDict):
+    """A request that would have waited."""
+
+    begin: str
+    decision: str
+    end: str
+    ended: str
+    name: str
+    seconds: int

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
         EffectivePoliciesJson,
         ExplanationJson,
         ObjectManagersJson,
+        ReplayDetailJson,
+        ReplayJson,
         RevisionJson,
         SetPlanJson,
     )
@@ -207,6 +209,21 @@ DECISIONS_RETRIEVE: Final[ApiOperation[DecisionJson]] = ApiOperation(
 DECISIONS_EXPLANATION_RETRIEVE: Final[ApiOperation[ExplanationJson]] = ApiOperation(
     "GET",
     "/api/v1/decisions/{decision_id}/explanation/",
+)
+REPLAYS_CREATE: Final[ApiOperation[ReplayJson]] = ApiOperation(
+    "POST",
+    "/api/v1/replays/",
+    query="dryRun",
+)
+REPLAYS_RETRIEVE: Final[ApiOperation[ReplayDetailJson]] = ApiOperation(
+    "GET",
+    "/api/v1/replays/{uid}/",
+    query="fields",
+)
+REPLAYS_CANCEL_CREATE: Final[ApiOperation[ReplayDetailJson]] = ApiOperation(
+    "POST",
+    "/api/v1/replays/{uid}/cancel/",
+    query="dryRun",
 )
 REVISIONS_LIST: Final[ApiOperation[Page[RevisionJson]]] = ApiOperation(
     "GET",

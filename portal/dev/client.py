@@ -53,6 +53,9 @@ OPERATIONS: Final = {
     "decisions_list": "Page[DecisionSummary]",
     "decisions_retrieve": "Decision",
     "decisions_explanation_retrieve": "Explanation",
+    "replays_create": "Replay",
+    "replays_retrieve": "ReplayDetail",
+    "replays_cancel_create": "ReplayDetail",
     "revisions_list": "Page[Revision]",
 }
 """ApiOperation id, and the type of its answer: a component of the schema, or a type of Python."""
@@ -106,7 +109,7 @@ def _operations(document: Document) -> str:
         for path, methods in document["paths"].items()
         for method, operation in methods.items()
     }
-    names = ", ".join(f"{name}Json" for name in sorted(_roots()))
+    names = ", ".join(sorted(f"{name}Json" for name in _roots()))
     blocks = [
         _operation(operation_id, *found[operation_id], answer=answer)
         for operation_id, answer in OPERATIONS.items()

@@ -54,7 +54,7 @@ def test_a_flip_is_in_one_group_of_each_dimension() -> None:
     report = ReplayReport()
     for number in (0, 1, 2):
         report.add(recorded(number), compared(REFUSED))
-    found = report.render()["changes"]["to-denied"]
+    found = report.render()["changes"]["to_denied"]
     keys = {name: [each["key"] for each in by["groups"]] for name, by in found["by"].items()}
     assert keys == {
         "owner": ["ns/Deployment web"],
@@ -104,7 +104,7 @@ def test_further_groups_are_counted_and_not_shown(monkeypatch: Any) -> None:
     report = ReplayReport()
     for number in range(100):
         report.add(recorded(number, user=f"u{number:03}"), compared(REFUSED))
-    by_user = report.render()["changes"]["to-denied"]["by"]["user"]
+    by_user = report.render()["changes"]["to_denied"]["by"]["user"]
     assert len(by_user["groups"]) == report_module.MOST_SHOWN
     assert by_user["groups_left_out"] == 10
     assert by_user["decisions_left_out"] == 50

@@ -53,10 +53,10 @@ def test_a_replay_finds_what_the_proposal_would_refuse(decided: Callable[..., li
     assert (replay.done, replay.total) == (4, 4)
     verdicts = (replay.report or {})["verdicts"]
     assert verdicts["record"]["repeated"] == 4
-    flips = verdicts["changes"]["to-denied"]
+    flips = verdicts["changes"]["to_denied"]
     assert flips["number"] == 2
     assert (flips["oldest"], flips["newest"]) == (recorded[1], recorded[2])
-    assert verdicts["changes"]["to-allowed"]["number"] == 0
+    assert verdicts["changes"]["to_allowed"]["number"] == 0
 
 
 def test_by_itself_only_the_namespaces_of_the_proposal_are_replayed(

@@ -49,7 +49,7 @@ def test_a_replay_is_requested_carried_out_and_read(decided: Callable[..., list[
     tasks.carry_out_replay(answer.json()["uid"])
     found = call(secret, "get", address).json()
     assert (found["state"], found["done"], found["total"]) == ("done", 2, 2)
-    flips = found["report"]["verdicts"]["changes"]["to-denied"]
+    flips = found["report"]["verdicts"]["changes"]["to_denied"]
     assert (flips["number"], flips["oldest"]) == (1, recorded[1])
     assert flips["by"]["owner"]["groups"][0]["key"] == "ns/Pod web"
     listed = call(secret, "get", "replays/?state=done").json()["results"]
