@@ -53,7 +53,7 @@ test-e2e: setup-dev ## run Kubernetes' own tests of ranges and quotas, ROUNDS=3 
 
 test-ui: setup-dev ## visit pages with Chromium: all journeys, and each page in a sample of its looks; WHOLE=1 in all
 	@$(PY) -m portal.dev.bundle
-	@PAGE_LOOKS=$(if $(WHOLE),4,1) $(PY) -m pytest -n 2 --dist loadfile -rsfE $(SAMPLE) -m "ui$(BRIEF)" tests/browser
+	@PAGE_LOOKS=$(if $(WHOLE),6,1) $(PY) -m pytest -n 2 --dist loadfile -rsfE $(SAMPLE) -m "ui$(BRIEF)" tests/browser
 
 fuzz: setup-dev ## answer FUZZ_REVIEWS=1000000 mutated reviews (about half an hour)
 	@FUZZ_REVIEWS=$${FUZZ_REVIEWS:-1000000} $(PY) -m pytest -n 2 tests/admission/api/test_fuzz.py

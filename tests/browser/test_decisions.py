@@ -24,6 +24,13 @@ LOG = ".log > tbody > tr"
 FIRST_ROW_AT_MOST = 300
 REASON_AT_LEAST = 150
 GAP = "part => part.getBoundingClientRect().bottom - innerHeight"
+MIDDLES = """parts => parts.map((part) => {
+  const range = new Range();
+  range.selectNodeContents(part.querySelector("time") ?? part);
+  const { top, bottom } = range.getBoundingClientRect();
+  return (top + bottom) / 2;
+})"""
+LEFT = "part => { const r = new Range(); r.selectNodeContents(part); return r.getClientRects()[0].x }"
 HEIGHTS = f"[...new Set([...document.querySelectorAll('{LOG}')].map((row) => row.offsetHeight))]"
 
 
@@ -49,6 +56,29 @@ def test_rows_have_two_lines_on_a_phone(visit: Callable[[str], Visitor]) -> None
     row = page.locator(LOG).first
     object_, reason = row.locator(".object"), row.locator(".reason")
     assert object_.bounding_box()["y"] < reason.bounding_box()["y"]  # type: ignore[index]  # both are shown
+
+
+@pytest.mark.parametrize("query", ["", "?group=priority", "?verdict=denied"])
+def test_numbers_are_whole_on_a_phone(visit: Callable[[str], Visitor], query: str) -> None:
+    visitor = visit("admin")
+    visitor.look(theme="light", size=PHONE)
+    page = visitor.go(f"/decisions/{query}")
+    total = page.locator(".log-bar .total")
+    assert total.evaluate("part => part.scrollWidth <= part.clientWidth")
+    ends = total.evaluate("part => part.getBoundingClientRect().right")
+    assert ends <= page.locator(".log-bar .end").bounding_box()["x"]  # type: ignore[index]  # it is shown
+    assert page.locator(".log-bar").bounding_box()["height"] < 60  # type: ignore[index]  # the same
+    assert visitor.overflow() == ""
+
+
+def test_times_of_the_table_stand_in_line(visit: Callable[[str], Visitor]) -> None:
+    page = visit("viewer").go("/decisions/")
+    page.locator(".log-plot > details > summary").click()
+    row = page.locator(".log-plot .menu tbody tr").first
+    texts = row.locator("td").evaluate_all(MIDDLES)
+    assert max(texts) - min(texts) <= 1
+    head = page.locator(".log-plot .menu th").first
+    assert head.evaluate(LEFT) == row.locator("td time").first.evaluate(LEFT)
 
 
 def test_filters_are_a_sheet_on_a_phone(visit: Callable[[str], Visitor], hand: Hand) -> None:
@@ -80,6 +110,16 @@ def test_facets_narrow_the_log_and_widen_it_again(
     page.wait_for_url("**/decisions/?last=30d")
 
 
+def test_an_excluded_value_is_shown_again(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    page = visit("viewer").go("/decisions/?exclude=ns:web verdict:mutated&last=30d")
+    column = page.get_by_role("complementary", name="Filters")
+    left_out = column.locator("a:has(del)")
+    assert left_out.locator("del").all_inner_texts() == ["mutated", "web"]
+    hand.press(left_out.filter(has_text="web"))
+    page.wait_for_url(lambda url: "exclude=verdict%3Amutated" in url and "web" not in url)
+    assert left_out.count() == 1
+
+
 def test_time_is_picked_and_moved(visit: Callable[[str], Visitor], hand: Hand) -> None:
     visitor = visit("viewer")
     page = visitor.go("/decisions/?cluster=demo")
@@ -100,11 +140,17 @@ def test_times_are_typed_picked_and_drawn_in_local_time(
     visitor.context.add_cookies([cookie])  # type: ignore[list-item]  # a dictionary of its kind
     page = visitor.go("/decisions/?cluster=demo")
     hand.press(page.locator("details.period > summary"))
-    begin = page.get_by_label("From (UTC+5:30)")
+    begin = page.locator(".span-form").get_by_label("From (UTC+5:30)")
     begin.fill("2026-01-01T05:30")
     hand.press(page.locator(".span-form").get_by_role("button", name="Apply"))
     page.wait_for_url("**/decisions/?cluster=demo&since=2026-01-01T00%3A00")
     assert page.locator("#query-bar").input_value() == ("cluster:demo since:2026-01-01T05:30")
+    hand.press(page.locator("summary", has_text="All filters as a form"))
+    form = page.locator("form.filter")
+    assert form.get_by_label("From (UTC+5:30)").input_value() == "2026-01-01T05:30"
+    form.get_by_label("From (UTC+5:30)").fill("2026-01-02T05:30")
+    hand.press(form.get_by_role("button", name="Apply"))
+    page.wait_for_url("**/decisions/?cluster=demo&since=2026-01-02T00%3A00")
     page.locator("[data-plot] .u-over").hover()
     page.locator(".tip.chart", has_text="UTC+5:30").wait_for()
 
@@ -186,6 +232,10 @@ def test_the_oldest_come_first_if_asked(visit: Callable[[str], Visitor], hand: H
     later = page.locator(".log td.when time").first.get_attribute("datetime")
     assert later is not None
     assert later >= moments[-1]
+    hand.press(page.get_by_role("navigation", name="Pages").get_by_role("link", name="Older"))
+    page.wait_for_url(lambda url: "line=50" not in url)
+    shown = page.locator(".log td.when time").evaluate_all("all => all.map((t) => t.dateTime)")
+    assert shown == moments
 
 
 def test_groups_open_to_their_decisions(visit: Callable[[str], Visitor], hand: Hand) -> None:

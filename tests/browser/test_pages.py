@@ -1,4 +1,4 @@
-"""Every page in both themes, wide and on a phone: no axe violation, and no overflow."""
+"""Every page in both themes and three widths: no axe violation, and no overflow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
 
 from tests.browser.pages import FOREIGN, NO_PAGES, PAGES, PUBLIC, STATUSES
-from tests.browser.visitor import PHONE, WIDE
+from tests.browser.visitor import MIDDLE, PHONE, WIDE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ FOR_ADMINS = {
     "new priority class",
     "parts",
 }
-LOOKS = [(theme, size) for size in (WIDE, PHONE) for theme in ("light", "dark")]
+LOOKS = [(theme, size) for size in (WIDE, MIDDLE, PHONE) for theme in ("light", "dark")]
 PAGE_LOOKS = int(os.environ.get("PAGE_LOOKS", len(LOOKS)))
 
 
@@ -77,6 +77,22 @@ def test_an_open_quota_is_accessible(visit: Callable[[str], Visitor], axe: Path)
     row.hover()
     row.locator("[data-edit]").click()
     visitor.page.locator("[data-panel] .totals").wait_for()
+    look_around(visitor, axe)
+
+
+@pytest.mark.parametrize("tab", ["form", "yaml", "diff", "impact", "test", "history"])
+def test_each_tab_of_an_editor_is_accessible(
+    visit: Callable[[str], Visitor], axe: Path, tab: str
+) -> None:
+    visitor = visit("admin")
+    page = visitor.go(PAGES["limit range"])
+    cell = page.locator("#sheet input.mono:visible, #sheet td input:visible").first
+    cell.fill("1")
+    page.locator("#diff-count", has_text="1").wait_for(state="attached")
+    visitor.look(theme="light", size=PHONE)
+    page.locator(f"[data-tab={tab}]").click()
+    if tab == "impact":
+        page.locator("#restarts .impact-words").wait_for()
     look_around(visitor, axe)
 
 

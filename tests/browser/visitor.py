@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tests.browser.hands import Hand
 
 WIDE: Final = {"width": 1440, "height": 900}
+MIDDLE: Final = {"width": 1000, "height": 800}
 PHONE: Final = {"width": 390, "height": 844}
 PATIENCE: Final = 15_000  # milliseconds; a busy machine is slow
 SECONDS: Final = 60.0
@@ -25,15 +26,29 @@ _AXE: Final = """([tags, rules]) => axe.run(document, {
   runOnly: rules.length ? rules : tags, resultTypes: ["violations"],
 })"""
 _OVERFLOWS: Final = """() => {
-  const wide = document.documentElement.clientWidth;
-  if (document.documentElement.scrollWidth <= wide) return "";
-  const kept = (each) => each !== document.body && each !== document.documentElement &&
-    (getComputedStyle(each).overflowX !== "visible" || kept(each.parentElement));
-  const beyond = [...document.body.querySelectorAll("*")]
-    .filter((each) => each.getBoundingClientRect().right > wide + 1 && !kept(each.parentElement))
-    .map((each) => `${each.tagName}.${each.className} ${(each.textContent || "").slice(0, 60)}`);
-  return `${document.documentElement.scrollWidth} px: ${beyond.slice(-3).join(" | ")}`;
+  const root = document.documentElement;
+  const [wide, limit] = [root.scrollWidth, root.clientWidth];
+  if (wide <= limit) return "";
+  const without = (each) => {
+    const before = each.getAttribute("style");
+    each.style.setProperty("display", "none", "important");
+    const left = root.scrollWidth;
+    before === null ? each.removeAttribute("style") : each.setAttribute("style", before);
+    return left;
+  };
+  const end = (each) => each.getBoundingClientRect().right;
+  const name = (each) => `${each.tagName}.${each.className.baseVal ?? each.className} ` +
+    `to ${end(each).toFixed(1)} "${(each.textContent || "").trim().slice(0, 60)}"`;
+  let at = document.body;
+  for (let next = at; next; next = [...at.children].find((each) => without(each) < wide)) at = next;
+  const widest = [...at.querySelectorAll("*")].sort((a, b) => end(b) - end(a)).slice(0, 2);
+  return `${wide} px instead of ${limit}: ${[at, ...widest].map(name).join(" > ")}`;
 }"""
+"""Names the innermost element without which the page is less wide, and its own widest parts.
+
+An element's place alone does not tell: what is placed absolutely leaves the box that scrolls
+around it, and what is drawn before or after an element has no place of its own.
+"""
 
 
 class Visitor:

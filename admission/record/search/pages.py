@@ -9,7 +9,7 @@ name stays true.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from admission.models import Verdict, decision_id
@@ -145,6 +145,11 @@ class PagePosition:
         )
 
     @property
+    def ends_before(self) -> bool:
+        """Whether only the end of the page is known: it is the one before another page."""
+        return bool(self.before and not self.after)
+
+    @property
     def is_first(self) -> bool:
         """Whether it is the page of the newest rows."""
         return self == PagePosition()
@@ -187,34 +192,57 @@ def page(search: Search, position: PagePosition) -> SearchPage:
     )
 
 
+def stretch(search: Search, position: PagePosition) -> SearchPage:
+    """A stretch of rows without lines, and the stretches beside it."""
+    sample = search.sample(search.ahead(position.after) if position.after else position.before)
+    newer = {"after": sample.rows[0].id if sample.rows else sample.before} if sample.before else {}
+    older = {"before": sample.older} if sample.older else {}
+    return SearchPage(sample=sample, lines=[], number=0, newer=newer, older=older)
+
+
 def oldest_page(search: Search, position: PagePosition) -> SearchPage:
     """The same, the oldest lines first: a stretch after a decision id, and its lines from there."""
     beginning = search.beginning
-    after = position.after or beginning
+    ends = position.ends_before
+    after = search.behind(position.before) if ends else position.after
+    after = max(beginning, min(after, decision_id.lowest(datetime.now(UTC))))
     sample = search.following(after, position.before)
-    if not position.after:
+    if after == beginning:
         sample = replace(sample, older="")
+    if ends:
+        searched_to = decision_id.moment(after) if sample.older else None
+        sample = replace(sample, searched_to=searched_to)
     lines = grouped(sample.rows)[::-1]
-    next_line = position.line + SIZE
-    shown = lines[position.line : next_line]
+    first_line = max(0, len(lines) - 1) // SIZE * SIZE if ends else position.line
+    next_line = first_line + SIZE
+    shown = lines[first_line:next_line]
     read_events(search, shown)
     newer: Cursor = {}
     if next_line < len(lines):
         newer = {"after": after, **_line_cursor(sample, next_line)}
     elif sample.before:
         newer = {"after": decision_id.highest_before(decision_id.moment(sample.before))}
+    older: Cursor = {}
+    if first_line:
+        older = {"after": after, **_line_cursor(sample, max(0, first_line - SIZE))}
+    elif sample.older:
+        older = {"before": _next_moment(decision_id.moment(after))}
     return SearchPage(
         sample=sample,
         lines=[line for line in shown if line.event],
         number=len(lines),
         newer=newer,
-        older={},
+        older=older,
     )
+
+
+def _next_moment(moment: datetime) -> str:
+    return decision_id.lowest(moment + timedelta(milliseconds=1))
 
 
 def _line_cursor(sample: Sample, line_number: int) -> Cursor:
     """A cursor into this stretch that stays valid when newer decisions arrive."""
     before = sample.before
     if not before:
-        before = decision_id.lowest(sample.rows[0].created + timedelta(milliseconds=1))
+        before = _next_moment(sample.rows[0].created)
     return {"before": before, "line": str(line_number) if line_number else ""}

@@ -202,6 +202,14 @@ class Search:
             return decision_id.lowest(edge + _MILLISECOND)
         return decision_id.lowest(end) if end and end < datetime.now(UTC) else ""
 
+    def behind(self, before: str) -> str:
+        """The id after which a forward search finds the matches next older than ``before``.
+
+        Empty: all of them.
+        """
+        older = self.sample(before).older
+        return decision_id.highest_before(decision_id.moment(older)) if older else ""
+
     @property
     def beginning(self) -> str:
         """An id before all that the search finds: of its period, or of the record."""

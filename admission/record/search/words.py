@@ -109,6 +109,11 @@ def fault_of(word: Word, *, is_excluded: bool) -> str:
     return ""
 
 
+def without(text: str, removed: Word) -> str:
+    """The words of a text except one."""
+    return " ".join(str(word) for word in words_of(text) if str(word) != str(removed))
+
+
 def _meant(field: str, value: str) -> str:
     if field == "dry_run":
         return _TRUTHS.get(value, value)

@@ -33,6 +33,7 @@ from admission.record.search.pages import (
     oldest_page,
     page,
     read_events,
+    stretch,
 )
 from admission.record.search.saved_views import may_change, usable_views
 from admission.record.search.search import Search
@@ -139,9 +140,7 @@ class DecisionListView(RecordMixin, TemplateView):
     def _found(self, search: Search, position: PagePosition) -> SearchPage:
         """The page of lines; of groups, the stretch that they count."""
         if self.look.group:
-            sample = search.sample(position.before)
-            older = {"before": sample.older} if sample.older else {}
-            return SearchPage(sample=sample, lines=[], number=0, newer={}, older=older)
+            return stretch(search, position)
         return (oldest_page if self.look.is_oldest_first else page)(search, position)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -178,7 +177,8 @@ class DecisionListView(RecordMixin, TemplateView):
             may_hold=self.may_hold,
             **self._views(),
             **self._bars(search, found.sample, kept),
-            **self._looks(found.sample, kept, is_first=position.is_first),
+            continues="Newer" if self.look.is_oldest_first and not position.ends_before else "Older",
+            **self._looks(found.sample, kept),
         )
 
     @property
@@ -192,7 +192,7 @@ class DecisionListView(RecordMixin, TemplateView):
         views = usable_views(user)
         return {"views": views, "kept_views": [view for view in views if may_change(user, view)]}
 
-    def _looks(self, sample: Sample, kept: dict[str, str], *, is_first: bool) -> dict[str, Any]:
+    def _looks(self, sample: Sample, kept: dict[str, str]) -> dict[str, Any]:
         """What the page shows of the look, and the queries of other ones."""
         look = self.look
         plain = {**kept, "group": ""}
@@ -200,7 +200,6 @@ class DecisionListView(RecordMixin, TemplateView):
         return {
             "look": look,
             "turned_query": with_fields({**kept, **look.turned}),
-            "first_query": "" if is_first else with_fields(kept),
             "zone": zone_label(self.zone),
             "spans": search_query.in_zone(kept, UTC, self.zone),
             "place": [(name, self.request.GET.get(name, "")) for name in _PLACE],

@@ -6,13 +6,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from admission.record.search.facets import facets, with_fields
+from admission.record.search.facets import FIELD_VALUES, Facet, facets, with_fields
+from admission.record.search.words import EXCLUDE, without, words_of
 from portal.pages.decisions.words import short_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from admission.record.search.facets import Facet, FacetValue
+    from admission.record.search.facets import FacetValue
     from admission.record.search.search import Sampled
 
 _ORDER: Final = (
@@ -25,12 +26,16 @@ _VERDICTS: Final = ("denied", "would-deny", "mutated", "allowed")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnEntry:
-    """A value in its short form; ``swatch`` is the verdict whose colour stands beside it."""
+    """A value in its short form; ``swatch`` is the verdict whose colour stands beside it.
+
+    The query of a chosen or excluded value is the one without it.
+    """
 
     label: str
     number: int
     query: str
-    is_chosen: bool
+    is_chosen: bool = False
+    is_excluded: bool = False
     title: str = ""
     """The whole value, where the label is a part of it."""
     swatch: str = ""
@@ -51,26 +56,34 @@ class ColumnFacet:
         """How many values there are."""
         return len(self.entries) + self.rest
 
-    @property
-    def is_chosen(self) -> bool:
-        """Whether the query names this field already."""
-        return any(entry.is_chosen for entry in self.entries)
-
 
 def facet_column(rows: Sequence[Sampled], query: Mapping[str, str]) -> list[ColumnFacet]:
-    """The verdicts, whichever there are, and the facets that narrow the search."""
+    """The verdicts, whichever there are, and the facets that narrow the search or exclude."""
     found = {facet.name: facet for facet in facets(rows, query)}
-    others = (_column_facet(found[name]) for name in _ORDER if name in found)
-    return [*_verdicts(rows, query), *others]
+    left_out = {name: _exclusions(name, query) for name in FIELD_VALUES}
+    others = (
+        _column_facet(found.get(name) or _bare(name), left_out[name])
+        for name in _ORDER
+        if name in found or left_out[name]
+    )
+    return [*_verdicts(rows, query, left_out["verdict"]), *others]
 
 
-def _verdicts(rows: Sequence[Sampled], query: Mapping[str, str]) -> Iterator[ColumnFacet]:
+def _bare(name: str) -> Facet:
+    return Facet(name=name, title=FIELD_VALUES[name][0], entries=())
+
+
+def _verdicts(
+    rows: Sequence[Sampled], query: Mapping[str, str], left_out: Sequence[ColumnEntry]
+) -> Iterator[ColumnFacet]:
     chosen = query.get("verdict", "")
-    if not (rows or chosen):
+    if not (rows or chosen or left_out):
         return
     counts = Counter(row.outcome.value for row in rows)
+    excluded = {entry.swatch: entry for entry in left_out}
     entries = [
-        ColumnEntry(
+        excluded.get(verdict)
+        or ColumnEntry(
             label=verdict.replace("-", " "),
             number=counts[verdict],
             query=with_fields(query, verdict="" if verdict == chosen else verdict),
@@ -82,18 +95,35 @@ def _verdicts(rows: Sequence[Sampled], query: Mapping[str, str]) -> Iterator[Col
     yield ColumnFacet(name="verdict", title="Verdict", entries=entries, is_open=True)
 
 
-def _column_facet(facet: Facet) -> ColumnFacet:
+def _column_facet(facet: Facet, left_out: Sequence[ColumnEntry]) -> ColumnFacet:
     return ColumnFacet(
         name=facet.name,
         title=facet.title,
-        entries=[_column_entry(facet.name, entry) for entry in facet.entries],
-        is_open=facet.name in _OPEN or facet.is_chosen,
+        entries=[*(_column_entry(facet.name, entry) for entry in facet.entries), *left_out],
+        is_open=facet.name in _OPEN or facet.is_chosen or bool(left_out),
         rest=facet.rest,
     )
 
 
+def _exclusions(name: str, query: Mapping[str, str]) -> Sequence[ColumnEntry]:
+    """The values of a field that the query excludes."""
+    words = query.get(EXCLUDE, "")
+    return [
+        ColumnEntry(
+            label=_label(name, word.typed_value),
+            number=0,
+            query=with_fields(query, **{EXCLUDE: without(words, word)}),
+            is_excluded=True,
+            title=word.value if name == "user" else "",
+            swatch=word.value if name == "verdict" else "",
+        )
+        for word in words_of(words)
+        if word.field == name
+    ]
+
+
 def _column_entry(name: str, entry: FacetValue) -> ColumnEntry:
-    label = short_user(entry.label) if name == "user" else entry.label
+    label = _label(name, entry.label)
     return ColumnEntry(
         label=label,
         number=entry.number,
@@ -101,3 +131,9 @@ def _column_entry(name: str, entry: FacetValue) -> ColumnEntry:
         is_chosen=entry.is_chosen,
         title=entry.label if entry.label != label else "",
     )
+
+
+def _label(name: str, value: str) -> str:
+    if name == "verdict":
+        return value.replace("-", " ")
+    return short_user(value) if name == "user" else value

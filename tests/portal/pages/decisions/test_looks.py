@@ -146,6 +146,50 @@ def test_the_oldest_first_leaves_nothing_out(reader: Client, query: str) -> None
             break
     assert seen == made
     assert max(asked) - min(asked) <= 3
+    assert way_back(reader, query, context, ids(context)) == made
+
+
+def way_back(reader: Client, query: str, context: Any, seen: list[str]) -> list[str]:
+    """What the pages before this one show, each pressed to from the one after it."""
+    for _ in range(40):
+        if not (place := context["older_query"]):
+            break
+        assert "sort=time" in place
+        context = shown(reader, f"?{place}").context
+        assert context["newer_query"]
+        seen = ids(context) + seen
+    return seen
+
+
+@pytest.mark.usefixtures("small")
+def test_the_way_back_meets_an_empty_stretch(reader: Client) -> None:
+    first = put(timedelta(days=9), user="bob").pk
+    for number in range(20):
+        put(timedelta(days=8) - timedelta(hours=3 * number))
+    last = put(user="bob").pk
+    place, pages = "?user=bob&sort=time", 0
+    while last not in ids(context := shown(reader, place).context):
+        place, pages = f"?{context['newer_query']}", pages + 1
+        assert pages < 40
+    while first not in ids(context):
+        if not context["log"]:
+            assert context["continues"] == "Older" or pages == 0
+        place, pages = f"?{context['older_query']}", pages - 1
+        context = shown(reader, place).context
+        assert pages > -40
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("query", ["sort=time&after={}", "sort=time&before={}&after={}"])
+@pytest.mark.parametrize("place", ["0" * 16, "6" * 16, "z" * 16, "7z" + "0" * 14])
+def test_any_place_of_a_turned_log_can_be_asked_for(
+    reader: Client, query: str, place: str
+) -> None:
+    for _ in range(5):
+        put()
+    context = shown(reader, "?" + query.format(place, place)).context
+    for beside in ("older_query", "newer_query"):
+        assert reader.get(f"{HERE}?{context[beside]}").status_code == 200
 
 
 def test_a_period_is_shown_from_its_beginning(reader: Client) -> None:
@@ -161,6 +205,21 @@ def test_a_period_is_shown_from_its_beginning(reader: Client) -> None:
 def test_any_period_can_be_turned(reader: Client, query: str) -> None:
     put()
     assert reader.get(f"{HERE}?sort=time&{query}").status_code in {200, 400}
+
+
+@pytest.mark.usefixtures("small")
+def test_groups_are_paged_both_ways(reader: Client) -> None:
+    for number in range(9):
+        put(timedelta(minutes=number + 1), user=f"u{number}")
+
+    def users(context: Any) -> list[str]:
+        return sorted(group.label for group in context["grouped"].groups)
+
+    first = shown(reader, "?group=user").context
+    assert (users(first), first["newer_query"]) == (["u0", "u1", "u2", "u3"], "")
+    second = shown(reader, f"?{first['older_query']}").context
+    assert users(second) == ["u4", "u5", "u6", "u7"]
+    assert users(shown(reader, f"?{second['newer_query']}").context) == users(first)
 
 
 @pytest.mark.parametrize("name", list(GROUPS))
