@@ -30,7 +30,11 @@ MIDDLES = """parts => parts.map((part) => {
   const { top, bottom } = range.getBoundingClientRect();
   return (top + bottom) / 2;
 })"""
-LEFT = "part => { const r = new Range(); r.selectNodeContents(part); return r.getClientRects()[0].x }"
+LEFT = """part => {
+  const range = new Range();
+  range.selectNodeContents(part);
+  return range.getClientRects()[0].x;
+}"""
 HEIGHTS = f"[...new Set([...document.querySelectorAll('{LOG}')].map((row) => row.offsetHeight))]"
 
 

@@ -80,22 +80,6 @@ def test_an_open_quota_is_accessible(visit: Callable[[str], Visitor], axe: Path)
     look_around(visitor, axe)
 
 
-@pytest.mark.parametrize("tab", ["form", "yaml", "diff", "impact", "test", "history"])
-def test_each_tab_of_an_editor_is_accessible(
-    visit: Callable[[str], Visitor], axe: Path, tab: str
-) -> None:
-    visitor = visit("admin")
-    page = visitor.go(PAGES["limit range"])
-    cell = page.locator("#sheet input.mono:visible, #sheet td input:visible").first
-    cell.fill("1")
-    page.locator("#diff-count", has_text="1").wait_for(state="attached")
-    visitor.look(theme="light", size=PHONE)
-    page.locator(f"[data-tab={tab}]").click()
-    if tab == "impact":
-        page.locator("#restarts .impact-words").wait_for()
-    look_around(visitor, axe)
-
-
 @pytest.mark.parametrize("name", PUBLIC)
 def test_page_for_everybody_is_accessible(
     visit: Callable[[str], Visitor], axe: Path, world: dict[str, Any], name: str

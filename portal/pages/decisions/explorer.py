@@ -121,6 +121,11 @@ class DecisionListView(RecordMixin, TemplateView):
         context = self.get_context_data(**kwargs)
         return self.render_to_response(context, status=400 if context["form_open"] else 200)
 
+    def _continues(self, position: PagePosition) -> str:
+        """The button that goes on with a search that has found nothing yet."""
+        is_forward = self.look.is_oldest_first and not (self.look.group or position.ends_before)
+        return "Newer" if is_forward else "Older"
+
     def _remember(self) -> HttpResponse:
         """Remember the chosen columns, and show the same page with them."""
         query = self.request.GET
@@ -177,7 +182,7 @@ class DecisionListView(RecordMixin, TemplateView):
             may_hold=self.may_hold,
             **self._views(),
             **self._bars(search, found.sample, kept),
-            continues="Newer" if self.look.is_oldest_first and not position.ends_before else "Older",
+            continues=self._continues(position),
             **self._looks(found.sample, kept),
         )
 

@@ -182,9 +182,7 @@ def test_the_way_back_meets_an_empty_stretch(reader: Client) -> None:
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("query", ["sort=time&after={}", "sort=time&before={}&after={}"])
 @pytest.mark.parametrize("place", ["0" * 16, "6" * 16, "z" * 16, "7z" + "0" * 14])
-def test_any_place_of_a_turned_log_can_be_asked_for(
-    reader: Client, query: str, place: str
-) -> None:
+def test_any_place_of_a_turned_log_can_be_asked_for(reader: Client, query: str, place: str) -> None:
     for _ in range(5):
         put()
     context = shown(reader, "?" + query.format(place, place)).context
