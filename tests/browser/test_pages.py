@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import random
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
 
+from tests.browser.looks import look_around
 from tests.browser.pages import FOREIGN, NO_PAGES, PAGES, PUBLIC, STATUSES
-from tests.browser.visitor import MIDDLE, PHONE, WIDE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,20 +42,6 @@ FOR_ADMINS = {
     "new priority class",
     "parts",
 }
-LOOKS = [(theme, size) for size in (WIDE, MIDDLE, PHONE) for theme in ("light", "dark")]
-PAGE_LOOKS = int(os.environ.get("PAGE_LOOKS", len(LOOKS)))
-
-
-def look_around(visitor: Visitor, axe: Path) -> None:
-    """Check the open page in PAGE_LOOKS random combinations; fails with all findings."""
-    found = []
-    for theme, size in Random(f"{random.random()} {visitor.page.url}").sample(LOOKS, PAGE_LOOKS):  # noqa: S311  no secret
-        visitor.look(theme=theme, size=size)
-        wide = visitor.overflow()
-        found_here = visitor.hindrances(axe, only_colours=theme == "dark")
-        errors = [*found_here, *([f"overflow: {wide}"] if wide else [])]
-        found += [f"{theme} {size['width']}: {each}" for each in errors]
-    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -22,9 +22,21 @@ PATIENCE: Final = 15_000  # milliseconds; a busy machine is slow
 SECONDS: Final = 60.0
 TAGS: Final = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa", "best-practice")
 _TOKEN: Final = re.compile(r'name="csrfmiddlewaretoken" value="(\w+)"')
-_AXE: Final = """([tags, rules]) => axe.run(document, {
-  runOnly: rules.length ? rules : tags, resultTypes: ["violations"],
-})"""
+_AXE: Final = """async ([tags, rules]) => {
+  const { violations } = await axe.run(document, {
+    runOnly: rules.length ? rules : tags, resultTypes: ["violations"], elementRef: true,
+  });
+  // What an open menu covers in part is to be pressed once the menu is closed.
+  const menus = [...document.querySelectorAll("details[data-menu][open] > .menu")];
+  const is_covered = (each) => menus.some((menu) => {
+    const [over, under] = [menu.getBoundingClientRect(), each.getBoundingClientRect()];
+    return !menu.contains(each) && over.left < under.right && under.left < over.right &&
+      over.top < under.bottom && under.top < over.bottom;
+  });
+  return violations.flatMap(({ id, nodes }) => nodes
+    .filter(({ element }) => id !== "target-size" || !is_covered(element))
+    .map(({ html, failureSummary }) => [id, html.slice(0, 160), failureSummary]));
+}"""
 _OVERFLOWS: Final = """() => {
   const root = document.documentElement;
   const [wide, limit] = [root.scrollWidth, root.clientWidth];
@@ -102,12 +114,8 @@ class Visitor:
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(axe.read_text(encoding="utf-8"))
         rules = ["color-contrast"] if only_colours else []
-        found = self.page.evaluate(_AXE, [list(TAGS), rules])["violations"]
-        return [
-            f"{each['id']}: {node['html'][:160]} ({node['failureSummary'].splitlines()[-1]})"
-            for each in found
-            for node in each["nodes"]
-        ]
+        found = self.page.evaluate(_AXE, [list(TAGS), rules])
+        return [f"{rule}: {html} ({why.splitlines()[-1]})" for rule, html, why in found]
 
     def overflow(self) -> str:
         """The parts wider than the window; normally empty."""
