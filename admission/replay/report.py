@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from admission.replay.judge import AnswerChange, Compared
     from admission.replay.recorded import PastDecision
 
-MOST_COUNTED: Final = 5_000
+MOST_COUNTED: Final = 2_000
 """Groups of one kind and dimension that are told apart; further decisions are ``others``."""
 MOST_SHOWN: Final = 50
 LARGEST: Final = 512 * 1024

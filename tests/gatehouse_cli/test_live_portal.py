@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from admission import tasks
+from admission.models import Replay
 from gatehouse_cli import contexts
+from gatehouse_cli.commands import replay
 from gatehouse_cli.exit_codes import ExitCode
 from gatehouse_cli.main import run
 from policies.models import ApiToken, ResourceQuota
 from tests import factories, people
-from tests.builders import container
+from tests.builders import container, limit_range
 from tests.reviews import new_pod, review
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from django.test import Client
     from pytest_django.live_server_helper import LiveServer
@@ -169,3 +173,25 @@ def test_login_stores_what_the_portal_accepts(
             assert run(["login", live_server.url, "--token-stdin", "--cluster", "prod"]) == code
     assert [each.token for each in contexts.load().known] == [token]
     assert run(["get", "quota", "compute"]) == ExitCode.OK
+
+
+def test_a_replay_is_carried_out_and_told(
+    sign_in: Callable[..., str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sign_in()
+    proposed = limit_range({"type": "Container", "max": {"cpu": "500m"}}, name="limits")
+    proposed["metadata"]["namespace"] = "team"
+    (tmp_path / "limits.json").write_text(json.dumps(proposed), "utf-8")
+
+    def work(_seconds: float) -> None:
+        """What a worker does while the command waits."""
+        for uid in Replay.objects.values_list("uid", flat=True):
+            tasks.carry_out_replay(str(uid))
+
+    monkeypatch.setattr(replay.time, "sleep", work)
+    assert run(["replay", "-f", str(tmp_path), "--cluster", "prod"]) == ExitCode.OK
+    assert "0 decisions, 0 replayed" in capsys.readouterr().out
+    assert Replay.objects.get().namespaces == ["team"]

@@ -218,6 +218,8 @@ def secret_of_fleet_may(owner: str, method: str, path: str, body: Any) -> bool:
 
 READS_WITH_POST: Final = {
     "post namespaceclasses/preview/",
+    "post replays/",
+    "post replays/{uid}/cancel/",
     "post simulations/",
     "post simulations/classrestarts/",
     "post simulations/restarts/",
