@@ -20,6 +20,7 @@ MIDDLE: Final = {"width": 1000, "height": 800}
 PHONE: Final = {"width": 390, "height": 844}
 PATIENCE: Final = 15_000  # milliseconds; a busy machine is slow
 SECONDS: Final = 60.0
+_LOOKS_AGAIN: Final = 20
 TAGS: Final = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa", "best-practice")
 _TOKEN: Final = re.compile(r'name="csrfmiddlewaretoken" value="(\w+)"')
 _AXE: Final = """async ([tags, rules]) => {
@@ -118,8 +119,16 @@ class Visitor:
         return [f"{rule}: {html} ({why.splitlines()[-1]})" for rule, html, why in found]
 
     def overflow(self) -> str:
-        """The parts wider than the window; normally empty."""
-        wide: str = self.page.evaluate(_OVERFLOWS)
+        """The parts wider than the window; normally empty.
+
+        Charts are drawn anew after the window has changed: what is too wide must stay so.
+        """
+        wide = ""
+        for _ in range(_LOOKS_AGAIN):
+            wide = self.page.evaluate(_OVERFLOWS)
+            if not wide:
+                break
+            self.page.wait_for_timeout(100)
         return wide
 
     def main(self, role: Any, name: str) -> Locator:
