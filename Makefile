@@ -10,7 +10,7 @@ VERSIONS ?= $(if $(WHOLE),1.35 1.36 1.37,1.36)
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev frontend run test test-pythons test-postgres test-servers test-cluster test-e2e test-ui fuzz faults chaos soak mutants conformance verify-all check lint walls types dependencies templates \
-	settings schema client lock format clean python bench bench-quick bench-against bench-growth bench-peers bench-docs bench-follower bench-profile bench-sets bench-ui screenshots
+	settings schema client lock format clean python bench bench-quick bench-against bench-growth bench-peers bench-docs bench-follower bench-profile bench-replay bench-sets bench-ui screenshots
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -57,6 +57,7 @@ test-ui: setup-dev ## visit pages with Chromium: all journeys, and each page in 
 
 fuzz: setup-dev ## answer FUZZ_REVIEWS=1000000 mutated reviews (about half an hour)
 	@FUZZ_REVIEWS=$${FUZZ_REVIEWS:-1000000} $(PY) -m pytest -n 2 tests/admission/api/test_fuzz.py
+	@REPLAY_WORLDS=$(or $(REPLAY_WORLDS),20000) $(PY) -m pytest -n 2 tests/property/test_replay_laws.py
 
 faults: setup-dev ## kill processes and the database, three times each; WHOLE=1 breaks them in every way
 	@CHAOS_KILLS=$${CHAOS_KILLS:-3} FREEZE_SECONDS=$${FREEZE_SECONDS:-10} $(PY) -m pytest -n 0 $(SAMPLE) -m "faults$(BRIEF)" tests/faults
@@ -126,6 +127,9 @@ bench-growth: setup-dev ## read a record of ten million rows; SQLITE=1 on SQLite
 
 bench-sets: setup-dev ## apply a repository of 1,000 objects, and test as many files offline; SQLITE=1 on SQLite
 	@$(PY) -m bench sets $(if $(SQLITE),--sqlite)
+
+bench-replay: setup-dev ## replay 100,000 recorded decisions under a proposed policy; SQLITE=1 on SQLite
+	@$(PY) -m bench replay $(if $(SQLITE),--sqlite)
 
 bench-follower: setup-dev ## follow 100 clusters with 50,000 pods; SQLITE=1 on SQLite
 	@$(PY) -m bench follower $(if $(SQLITE),--sqlite)

@@ -9,7 +9,7 @@ from typing import Final
 from bench import against, live, machine, profile, report, run
 
 EXTENTS: Final = {"full": run.FULL_RUN, "quick": run.QUICK, "tiny": run.TINY}
-OTHERS: Final = ("against", "docs", "follower", "growth", "live", "profile", "sets", "ui")
+OTHERS: Final = ("against", "docs", "follower", "growth", "live", "profile", "replay", "sets", "ui")
 
 
 def main() -> int:
@@ -32,7 +32,7 @@ def _run(options: argparse.Namespace) -> int:  # noqa: PLR0911 - one for each wo
         case "growth" | "ui":
             module = f"bench.{options.what}"
             return run.on_empty_database(module, options.quick, sqlite=options.sqlite)
-        case "sets" | "follower":
+        case "sets" | "follower" | "replay":
             return run.on_empty_database(f"bench.{options.what}", sqlite=options.sqlite)
         case "live":
             return live.measure(options.rounds)
