@@ -43,10 +43,10 @@ _OVERFLOWS: Final = """() => {
   const [wide, limit] = [root.scrollWidth, root.clientWidth];
   if (wide <= limit) return "";
   const without = (each) => {
-    const before = each.getAttribute("style");
+    const before = each.style.display;  // set by script alone: the policy forbids attributes
     each.style.setProperty("display", "none", "important");
     const left = root.scrollWidth;
-    before === null ? each.removeAttribute("style") : each.setAttribute("style", before);
+    each.style.setProperty("display", before);
     return left;
   };
   const end = (each) => each.getBoundingClientRect().right;
