@@ -53,7 +53,12 @@ _OVERFLOWS: Final = """() => {
   const name = (each) => `${each.tagName}.${each.className.baseVal ?? each.className} ` +
     `to ${end(each).toFixed(1)} "${(each.textContent || "").trim().slice(0, 60)}"`;
   let at = document.body;
-  for (let next = at; next; next = [...at.children].find((each) => without(each) < wide)) at = next;
+  for (;;) {
+    const [least, next] = [...at.children].map((each) => [without(each), each])
+      .reduce((best, each) => each[0] < best[0] ? each : best, [wide]);
+    if (least === wide) break;
+    at = next;
+  }
   const widest = [...at.querySelectorAll("*")].sort((a, b) => end(b) - end(a)).slice(0, 2);
   return `${wide} px instead of ${limit}: ${[at, ...widest].map(name).join(" > ")}`;
 }"""
