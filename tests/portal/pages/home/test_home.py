@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from admission.models import AuditEvent, Tally, decision_id
+from admission.models import AuditEvent, Tally, decision_id, partitions
 from policies.models import QuotaUsagePoint
 from portal.pages.home import figures
 from portal.pages.shell.quota_lines import decisions_of
@@ -26,6 +26,7 @@ pytestmark = pytest.mark.django_db
 
 
 def answers(number: int, back: timedelta = timedelta(0), **fields: Any) -> None:
+    partitions.ensure(datetime.now(UTC) - back)
     milliseconds = int((datetime.now(UTC) - back).timestamp() * 1000) - number - 1
     made = {"cluster": "prod", "verdict": "allowed", "code": 200, "duration_us": 1000, **fields}
     for each in range(number):
