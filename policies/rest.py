@@ -1,4 +1,4 @@
-"""For REST views of all apps: KnownParameters, dryRun, MOMENTS, OpenAPI Schema.
+"""For REST views of all apps: KnownParameters, dryRun, MOMENTS, bodies, OpenAPI Schema.
 
 An operation refuses a parameter that it does not know: it would answer a misspelt filter with
 everything, and store in spite of a misspelt ``dryRun``.
@@ -10,19 +10,23 @@ import difflib
 import re
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import transaction
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
-from rest_framework.exceptions import APIException
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import APIException, ParseError
+from rest_framework.parsers import JSONParser
 
+from engine.errors import DecodeError
+from engine.wire import json_type, loads
 from policies.openapi import Answered
 from policies.problem_details import CONTENT_TYPE, ProblemSerializer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from drf_spectacular.plumbing import ComponentRegistry
     from drf_spectacular.utils import Direction
@@ -47,6 +51,48 @@ DRY_RUN: Final = OpenApiParameter(
 CREATE_NAMESPACE: Final = OpenApiParameter(
     "create_namespace", bool, description="make the namespace if the cluster has none of that name"
 )
+
+
+class ManifestParser(JSONParser):
+    """JSON with exact numbers; duplicate keys are refused."""
+
+    def parse(
+        self,
+        stream: IO[Any],
+        _media_type: str | None = None,
+        _parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Decode the body; raises ``ParseError``."""
+        try:
+            return loads(stream.read())
+        except DecodeError as error:
+            raise ParseError(error.detail) from error
+
+
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "array", "items": {"type": "object", "additionalProperties": {}}},
+            {"type": "string"},
+        ],
+        "description": "manifests as a list, or as one text of YAML or JSON documents",
+    }
+)
+class DocumentsField(serializers.Field[Any, Any, Any, Any]):
+    """Manifests as a list of maps, or as one text of YAML or JSON documents."""
+
+    default_error_messages = {"shape": "must be a list of manifests, or a text of documents"}
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Accept a text or a list; their content is checked with its places."""
+        # A number of the body is a text that keeps its digits.
+        if json_type(data) not in ("string", "array"):
+            self.fail("shape")
+        return data
+
+    def to_representation(self, value: Any) -> Any:
+        """Never answered."""
+        return value
 
 
 class BadParameterError(APIException):

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.validators import RegexValidator
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, PermissionDenied
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from engine.wire import json_type
 from policies import roles
 from policies.api.access import ByRole
-from policies.api.bodies import BodyError, ManifestParser, answer_to, check_body
+from policies.api.bodies import BodyError, answer_to, check_body
 from policies.api.managers import ManagedFieldSerializer, render_managed_field
 from policies.manifests.bundle import DEFAULT_NAMESPACE, bundle_of, read_bundle
 from policies.manifests.documents import Document, ManifestError
@@ -24,7 +23,7 @@ from policies.manifests.sources import Source
 from policies.models import Namespace
 from policies.object_sets.apply import OutdatedPlanError, carry_out
 from policies.object_sets.plan import SetOptions, plan
-from policies.rest import DRY_RUN, KnownParameters
+from policies.rest import DRY_RUN, DocumentsField, KnownParameters, ManifestParser
 from policies.services import unknown_namespace
 from policies.validators import DNS_LABEL
 
@@ -44,32 +43,6 @@ _PERMISSION_OF_ACTION: Final = {"create": "add", "change": "change", "delete": "
 _ATTEMPTS: Final = 5
 """So often a plan is made anew because somebody else wrote meanwhile."""
 _SOURCE: Final = "documents"
-
-
-@extend_schema_field(
-    {
-        "oneOf": [
-            {"type": "array", "items": {"type": "object", "additionalProperties": {}}},
-            {"type": "string"},
-        ],
-        "description": "manifests as a list, or as one text of YAML or JSON documents",
-    }
-)
-class DocumentsField(serializers.Field[Any, Any, Any, Any]):
-    """Manifests as a list of maps, or as one text of YAML or JSON documents."""
-
-    default_error_messages = {"shape": "must be a list of manifests, or a text of documents"}
-
-    def to_internal_value(self, data: Any) -> Any:
-        """Accept a text or a list; their content is checked with its places."""
-        # A number of the body is a text that keeps its digits.
-        if json_type(data) not in ("string", "array"):
-            self.fail("shape")
-        return data
-
-    def to_representation(self, value: Any) -> Any:
-        """Never answered."""
-        return value
 
 
 class ApplyRequestSerializer(serializers.Serializer[Any]):

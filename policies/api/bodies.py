@@ -5,12 +5,12 @@ Only the shape of a body is checked here; the services check it against the rule
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.core.exceptions import ObjectDoesNotExist, ValidationError
 from django.db import IntegrityError
 from rest_framework import status
-from rest_framework.exceptions import APIException, ParseError
+from rest_framework.exceptions import APIException
 from rest_framework.fields import (
     BooleanField,
     CharField,
@@ -19,11 +19,8 @@ from rest_framework.fields import (
     Field,
     IntegerField,
 )
-from rest_framework.parsers import JSONParser
 from rest_framework.relations import SlugRelatedField
 
-from engine.errors import DecodeError
-from engine.wire import loads
 from policies.manifests.checks import object_problems, problems_of_policies, shape_problems
 from policies.manifests.documents import Document
 from policies.manifests.objects import API_VERSIONS, CLUSTER_KINDS, FLEET_KINDS, BundleObject
@@ -38,7 +35,7 @@ from policies.manifests.schema import (
     Shape,
 )
 from policies.problem_details import problem, problem_of_errors, respond
-from policies.rest import CREATE_NAMESPACE, known_names
+from policies.rest import CREATE_NAMESPACE, ManifestParser, known_names
 from policies.services import StaleRevisionError
 from policies.validators import errors_by_path
 
@@ -150,22 +147,6 @@ def _place_problems(item: BundleObject, kind: str) -> list[Problem]:
     if kind not in {*CLUSTER_KINDS, *FLEET_KINDS} or not item.namespace:
         return []
     return [item.problem("metadata.namespace", f"a {kind} has no namespace", code=UNKNOWN)]
-
-
-class ManifestParser(JSONParser):
-    """JSON with exact numbers; duplicate keys are refused."""
-
-    def parse(
-        self,
-        stream: IO[Any],
-        _media_type: str | None = None,
-        _parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Decode the body; raises ``ParseError``."""
-        try:
-            return loads(stream.read())
-        except DecodeError as error:
-            raise ParseError(error.detail) from error
 
 
 class MergePatchParser(ManifestParser):

@@ -17,7 +17,6 @@ from policies import preconditions, services
 from policies.api import deletion, managers
 from policies.api.access import ByRole, WritesByRole
 from policies.api.bodies import (
-    ManifestParser,
     MergePatchParser,
     answer_to,
     check_body,
@@ -30,7 +29,7 @@ from policies.lists.selection import (
     LabelSelectorFilter,
     StableOrdering,
 )
-from policies.rest import DRY_RUN, NUMBER, KnownParameters
+from policies.rest import DRY_RUN, NUMBER, KnownParameters, ManifestParser
 from policies.tokens.authentication import ScopedTokenAuthentication
 
 if TYPE_CHECKING:

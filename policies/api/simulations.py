@@ -19,7 +19,6 @@ from policies import simulation, snapshot
 from policies.api.access import ByRole
 from policies.api.bodies import (
     BodyError,
-    ManifestParser,
     answer_to,
     check_body,
     check_manifests,
@@ -36,7 +35,7 @@ from policies.openapi import (
     PatchOperationSerializer,
     PolicyNameSerializer,
 )
-from policies.rest import KnownParameters
+from policies.rest import KnownParameters, ManifestParser
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

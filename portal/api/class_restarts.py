@@ -13,11 +13,11 @@ from rest_framework.views import APIView
 
 from admission.explain.class_restarts import PolicyChange, restarts_of_changes
 from policies import roles
-from policies.api.bodies import ManifestParser, answer_to
+from policies.api.bodies import answer_to
 from policies.api.classes.serializers import NamespaceClassSerializer
 from policies.api.classes.views import previewed
 from policies.openapi import Answered
-from policies.rest import KnownParameters
+from policies.rest import KnownParameters, ManifestParser
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

@@ -15,10 +15,10 @@ from admission.explain.running_pods import running_in
 from engine.errors import DecodeError
 from policies import snapshot
 from policies.api.access import ByRole
-from policies.api.bodies import BodyError, ManifestParser, answer_to, check_body
+from policies.api.bodies import BodyError, answer_to, check_body
 from policies.manifests.documents import Document
 from policies.openapi import Answered
-from policies.rest import KnownParameters
+from policies.rest import KnownParameters, ManifestParser
 from policies.simulation import with_unsaved
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from admission.models import Replay
@@ -15,39 +14,14 @@ from admission.replay.quotas import WaitEnd
 from admission.replay.recorded import Unreplayed
 from admission.replay.report import Dimension
 from admission.replay.scope import MOST_IDS
-from engine.wire import json_type
 from policies.openapi import TEXT_MAP, Answered, DescribedField
+from policies.rest import DocumentsField
 
 MOST_DAYS: Final = 366
 MOST_NAMESPACES: Final = 500
 LONGEST_QUERY: Final = 2000
 _NUMBERS: Final = {"type": "object", "additionalProperties": {"type": "integer"}}
 DELETABLE: Final = ("LimitRange", "MetadataPolicy", "ResourceQuota", "ResourceQuotaConfiguration")
-
-
-@extend_schema_field(
-    {
-        "oneOf": [
-            {"type": "array", "items": {"type": "object", "additionalProperties": {}}},
-            {"type": "string"},
-        ],
-        "description": "proposed manifests as a list, or as one text of YAML or JSON documents",
-    }
-)
-class ProposedManifestsField(serializers.Field[Any, Any, Any, Any]):
-    """Manifests as a list of maps, or as one text of documents."""
-
-    default_error_messages = {"shape": "must be a list of manifests, or a text of documents"}
-
-    def to_internal_value(self, data: Any) -> Any:
-        """Accept a text or a list; their content is checked with its places."""
-        if json_type(data) not in ("string", "array"):
-            self.fail("shape")
-        return data
-
-    def to_representation(self, value: Any) -> Any:
-        """Never answered."""
-        return value
 
 
 class ProposedDeletionSerializer(serializers.Serializer[Any]):
@@ -64,7 +38,7 @@ class ReplayRequestSerializer(Answered, serializers.Serializer[Any]):
     """What is proposed, and the decisions to judge by it."""
 
     cluster = serializers.CharField(max_length=253)
-    manifests = ProposedManifestsField(required=False)
+    manifests = DocumentsField(required=False)
     deletions = ProposedDeletionSerializer(many=True, required=False)
     namespace = serializers.CharField(
         required=False, max_length=63, help_text="of manifests that name none"

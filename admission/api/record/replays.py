@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.decorators import action
-from rest_framework.exceptions import APIException, ParseError, PermissionDenied
-from rest_framework.parsers import JSONParser
+from rest_framework.exceptions import APIException, PermissionDenied
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
@@ -24,11 +23,10 @@ from admission.record.filters import ReplayFilter
 from admission.replay import work
 from admission.replay.proposal import ProposalError, read_proposal
 from admission.replay.scope import QueryError, ReplayScope, check_query, days_back
-from engine.errors import DecodeError
-from engine.wire import json_type, loads
+from engine.wire import json_type
 from policies import roles, snapshot
 from policies.db.clock import read_clock
-from policies.rest import known_names
+from policies.rest import ManifestParser, known_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,22 +54,6 @@ class TooManyReplaysError(APIException):
     default_detail = f"{work.MOST_OPEN} of your replays are not over: wait, or cancel one"
 
 
-class ExactNumbersParser(JSONParser):
-    """JSON that keeps the digits of numbers; duplicate keys are refused."""
-
-    def parse(
-        self,
-        stream: IO[Any],
-        _media_type: str | None = None,
-        _parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Decode the body; raises ``ParseError``."""
-        try:
-            return loads(stream.read())
-        except DecodeError as error:
-            raise ParseError(error.detail) from error
-
-
 class ReplayView(RecordView):
     """Replays: one's own, and those of clusters that one sees as a whole."""
 
@@ -79,7 +61,7 @@ class ReplayView(RecordView):
     serializer_class = ReplaySerializer
     filterset_class = ReplayFilter
     ordering_fields = ("created", "finished")
-    parser_classes = [ExactNumbersParser]
+    parser_classes = [ManifestParser]
     lookup_field = "uid"
     lookup_value_regex = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
     stores_nothing = True

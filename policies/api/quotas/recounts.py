@@ -13,10 +13,10 @@ from rest_framework.views import APIView
 
 from policies import roles, services
 from policies.api.access import ByRole
-from policies.api.bodies import ManifestParser, answer_to, check_body
+from policies.api.bodies import answer_to, check_body
 from policies.api.quotas.journal import LedgerEntrySerializer
 from policies.models import Namespace, ResourceQuota
-from policies.rest import DRY_RUN, KnownParameters
+from policies.rest import DRY_RUN, KnownParameters, ManifestParser
 from policies.services import unknown_namespace
 
 if TYPE_CHECKING:
