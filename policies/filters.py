@@ -25,6 +25,7 @@ from policies.models import (
     ClassMember,
     ClassPolicy,
     Cluster,
+    KeptTest,
     LedgerEntry,
     LimitRange,
     MetadataPolicy,
@@ -135,11 +136,25 @@ class PriorityClassFilter(_OfClusterFilter, _NameFilter):
         fields: ClassVar = _RECORDED
 
 
-class _PolicyFilter(_NameFilter):
+class _InNamespaceFilter(_NameFilter):
     cluster = django_filters.CharFilter(field_name="namespace__cluster__name", label="Cluster")
     cluster__in = CharInFilter(field_name="namespace__cluster__name", label="Cluster, one of")
     namespace = django_filters.CharFilter(field_name="namespace__name", label="Namespace")
     namespace__in = CharInFilter(field_name="namespace__name", label="Namespace, one of")
+
+
+class KeptTestFilter(_InNamespaceFilter):
+    """Tests by place, name, the decision that they were kept from, author, revision and time."""
+
+    decision = django_filters.CharFilter(field_name="spec__decision", label="Decision")
+    author = django_filters.CharFilter(label="Author")
+
+    class Meta(_ListOptions):
+        model = KeptTest
+        fields: ClassVar = _RECORDED
+
+
+class _PolicyFilter(_InNamespaceFilter):
     enforcement = django_filters.ChoiceFilter(choices=_ENFORCEMENTS)
     enforcement__in = ChoiceInFilter(field_name="enforcement", choices=_ENFORCEMENTS)
 

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 _Rows = TypeVar("_Rows", bound=QuerySet[Any])
 _Role = RoleBinding.Role
-_POLICIES: Final = ("limitrange", "metadatapolicy", "resourcequota")
+_POLICIES: Final = ("limitrange", "metadatapolicy", "resourcequota", "kepttest")
+_MODELS: Final = {"ResourceQuotaConfiguration": "limitedresource", "PolicyTest": "kepttest"}
+"""The models of kinds with another name."""
 
 
 def _write_permissions(*models: str, app: str = "policies") -> frozenset[str]:
@@ -152,8 +154,7 @@ def _overlaps(bindings: Iterable[RoleBinding], scope: Scope) -> Iterator[RoleBin
 
 def writing(kind: str, action: str = "change") -> str:
     """The name of the permission to add, change or delete objects of a kind."""
-    model = "limitedresource" if kind == "ResourceQuotaConfiguration" else kind.lower()
-    return f"policies.{action}_{model}"
+    return f"policies.{action}_{_MODELS.get(kind, kind.lower())}"
 
 
 def may(

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from django.db.models import Q
+
 from admission.explain.object_diff import in_words
-from policies.models import PolicyRevision
+from policies.models import KeptTest, PolicyRevision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -122,7 +124,7 @@ def since(event: AuditEvent, *, whole: bool) -> list[Origin]:
         cluster_revision__gt=event.policy_revision,
         namespace__in={event.namespace, ""} if whole else {event.namespace},
         created__gt=event.created,
-    ).exclude(action__in=_CREDENTIALS)
+    ).exclude(Q(action__in=_CREDENTIALS) | Q(kind=KeptTest.kind))
     return [_origin(revision) for revision in later_revisions.order_by("-id")[:SINCE]]
 
 

@@ -163,6 +163,26 @@ RESOURCEQUOTAS_MANAGERS_RETRIEVE: Final[ApiOperation[ObjectManagersJson]] = ApiO
     "GET",
     "/api/v1/resourcequotas/{id}/managers/",
 )
+TESTS_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
+    "GET",
+    "/api/v1/tests/",
+    query=(
+        "author cluster cluster__in created__gt created__gte created__lt created__lte "
+        "decision fields labelSelector limit name name__contains name__exact name__in "
+        "namespace namespace__in offset ordering revision__gte revision__lte updated__gt "
+        "updated__gte updated__lt updated__lte"
+    ),
+)
+TESTS_DESTROY: Final[ApiOperation[dict[str, Any]]] = ApiOperation(
+    "DELETE",
+    "/api/v1/tests/{id}/",
+    query="dryRun reason",
+    headers="If-Match",
+)
+TESTS_MANAGERS_RETRIEVE: Final[ApiOperation[ObjectManagersJson]] = ApiOperation(
+    "GET",
+    "/api/v1/tests/{id}/managers/",
+)
 PRIORITYCLASSES_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
     "GET",
     "/api/v1/priorityclasses/",

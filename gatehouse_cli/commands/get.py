@@ -57,8 +57,8 @@ def command(  # noqa: PLR0913  one parameter an option
     """Show objects, or the one of NAME.
 
     KIND is clusters, namespaces (ns), limitranges (limits), metadatapolicies (mdp),
-    resourcequotas (quota), priorityclasses (pc), limitedresources, decisions or revisions. Of
-    decisions and revisions, the newest 100 are shown unless --limit says otherwise; NAME is the
+    resourcequotas (quota), tests, priorityclasses (pc), limitedresources, decisions or revisions.
+    Of decisions and revisions, the newest 100 are shown unless --limit says otherwise; NAME is the
     beginning of the object's name there, or a decision's id.
     """
     selection = Selection(

@@ -12,6 +12,7 @@ from gatehouse_cli import reports
 from gatehouse_cli.console import progress
 from gatehouse_cli.exit_codes import CliError, ExitCode
 from gatehouse_cli.trials.judge import Judge
+from gatehouse_cli.trials.kept import judge_kept
 from gatehouse_cli.trials.trial import TrialRun
 from gatehouse_cli.trials.trial_objects import TrialObjects
 from policies.manifests.documents import ManifestError, Problem
@@ -27,9 +28,13 @@ _EPILOG: Final = """\
   gatehouse test -f policies/ manifests/
   helm template shop charts/shop | gatehouse test -f policies/ -n shop -
   kustomize build overlays/prod | gatehouse test -f policies/ --report github -
+  gatehouse test -f policies/
 
 Policies are LimitRanges, ResourceQuotas, MetadataPolicies and limitedResources (in an
 AdmissionConfiguration). One without a namespace holds in every namespace.
+
+PolicyTests among the policies are run, too: each object by itself, with the used amounts that its
+test names, and empty quotas otherwise. They are enough: manifests may be left out.
 
 Judged are all objects of namespaces, and the pods of workloads: as many as run at once (replicas,
 parallelism; for a DaemonSet, one). Each object counts as new, in the order of the files: a quota
@@ -41,7 +46,7 @@ An annotation says which verdict is expected; without it, an object has to be al
   policy.gatehouse.dev/expect: allow | deny
   policy.gatehouse.dev/expect-reason: MaxConstraint
 
-Exit codes: 0 all as expected; 1 an object or a pod template is refused, or a verdict is not the
+Exit codes: 0 all as expected; 1 an object or a pod template is refused, or an answer is not the
 expected one; 2 wrong usage, or files that cannot be read.
 """
 
@@ -81,11 +86,11 @@ expected one; 2 wrong usage, or files that cannot be read.
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the report here, and text to standard output.",
 )
-@click.argument("manifests", nargs=-1, required=True, metavar="MANIFEST...")
+@click.argument("manifests", nargs=-1, metavar="[MANIFEST...]")
 def command(
     *, policy_paths: tuple[str, ...], manifests: tuple[str, ...], report: str, **options: Any
 ) -> ExitCode:
-    """Test manifests under policies in files, without a cluster.
+    """Test manifests, and kept tests, under policies in files, without a cluster.
 
     MANIFESTs are files, folders (their .yaml, .yml and .json files), or - for standard input.
     """
@@ -95,6 +100,8 @@ def command(
     namespace = options["namespace"] or policies.namespace
     version = parse_version(options["kubernetes_version"])
     run = _judge(Judge(policies, namespace, version), candidates)
+    kept = [judge_kept(each, policies, namespace, version) for each in policies.tests]
+    run = TrialRun([*run.trials, *kept], run.skipped)
     report_file: Path | None = options["report_file"]
     if report_file is None:
         click.echo(reports.render(run, report))
@@ -112,12 +119,14 @@ def _read(
     policies, candidates = PolicyFiles(), TrialObjects()
     try:
         policies = read_policy_files(policy_paths)
+        if not manifest_paths and not policies.tests:
+            raise click.UsageError("name a manifest: there is no PolicyTest among the policies")
         if policies.are_empty:
             problems.append(Problem(source=policy_paths[0], message="there is no policy in it"))
     except ManifestError as error:
         problems += error.problems
     problems += _read_candidates(manifest_paths, candidates)
-    if not (problems or candidates.objects or candidates.skipped):
+    if manifest_paths and not (problems or candidates.objects or candidates.skipped):
         problems.append(Problem(source=manifest_paths[0], message="there is no manifest in it"))
     if problems:
         for problem in problems:

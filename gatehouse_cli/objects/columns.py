@@ -53,6 +53,17 @@ def _number_of_rules(shown: Shown) -> str:
     return str(len(shown["spec"].get("rules", [])))
 
 
+def _tested_object(shown: Shown) -> str:
+    tested = shown["spec"]["object"]
+    metadata = tested.get("metadata") or {}
+    return f"{tested.get('kind')}/{metadata.get('name') or metadata.get('generateName') or ''}"
+
+
+def _expected(shown: Shown) -> str:
+    answer = shown["spec"]["expect"]
+    return " ".join((answer["verdict"], ", ".join(answer.get("reasons") or ()))).rstrip()
+
+
 def _limited(shown: Shown) -> str:
     return ", ".join(str(entry.get("resource", "")) for entry in shown["limitedResources"])
 
@@ -116,6 +127,13 @@ OF_CLASS_POLICIES: Final = (
 OF_LIMIT_RANGES: Final = (*_IN_NAMESPACE, Column("limits", _limit_types), *_POLICY)
 OF_METADATA_POLICIES: Final = (*_IN_NAMESPACE, Column("rules", _number_of_rules), *_POLICY)
 OF_RESOURCE_QUOTAS: Final = (*_IN_NAMESPACE, *_POLICY, Column("used/hard", _used_of_hard))
+OF_TESTS: Final = (
+    *_IN_NAMESPACE,
+    Column("object", _tested_object),
+    Column("expects", _expected),
+    _REVISION,
+    _age_column(),
+)
 OF_PRIORITY_CLASSES: Final = (
     _CLUSTER,
     _NAME,

@@ -99,6 +99,17 @@ KINDS: Final = (
         is_namespaced=True,
     ),
     Kind(
+        plural="tests",
+        singular="test",
+        manifest_kind="PolicyTest",
+        aliases=("policytest", "policytests"),
+        listing=operations.TESTS_LIST,
+        removal=operations.TESTS_DESTROY,
+        managers=operations.TESTS_MANAGERS_RETRIEVE,
+        columns=columns.OF_TESTS,
+        is_namespaced=True,
+    ),
+    Kind(
         plural="priorityclasses",
         singular="priorityclass",
         manifest_kind="PriorityClass",

@@ -37,7 +37,7 @@ DESCRIPTIONS: Final[dict[str, str]] = {
     Reason.INVALID_OBJECT: "The API server's own validation refuses the object.",
     Reason.UNREADABLE_OBJECT: "The object cannot be decoded.",
     Reason.CANARY: "A canary is always refused.",
-    UNMET: "The verdict is not the one that the object's annotations expect.",
+    UNMET: "The answer is not the one that a kept test or the object's annotations expect.",
 }
 
 

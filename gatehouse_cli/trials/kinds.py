@@ -36,7 +36,7 @@ _OTHERS: Final = {
     "resource.k8s.io": ("ResourceClaim", "ResourceClaimTemplate"),
 }
 """Kinds of namespaces that quotas count and metadata policies judge by their metadata alone."""
-_OUTSIDE: Final = frozenset({"Namespace", "List"})
+_OUTSIDE: Final = frozenset({"Namespace", "List", "PolicyTest"})
 _KNOWN: Final = (*API_VERSIONS, *(kind for kinds in _OTHERS.values() for kind in kinds))
 _OWN_GROUPS: Final = frozenset({"", "apps", "batch", *_OTHERS})
 

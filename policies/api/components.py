@@ -13,6 +13,7 @@ from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 from drf_spectacular.plumbing import ResolvedComponent
 from rest_framework.serializers import DictField, ListField
 
+from engine.kept_tests import ALLOW, DENY, OPERATIONS, REASONS
 from engine.limit_range import ITEM_TYPES
 from engine.namespace_class import OnLeave, ParameterType
 from engine.resource_quota import ALLOWED_NAMES
@@ -149,6 +150,29 @@ COMPONENTS: Final[Mapping[str, Component]] = {
         answered=("key", "operator"),
         choices={"operator": _OPERATOR},
         nullable=("values",),
+    ),
+    "PolicyTestSpec": Component(
+        shape=_SPECS["PolicyTest"],
+        description="An object, and the answer that the policies of its namespace should give.",
+        required=("object", "expect"),
+        answered=("object", "expect", "operation"),
+        choices={
+            "operation": _enum(*OPERATIONS),
+            "object": {**OBJECT},
+            "oldObject": {**OBJECT},
+        },
+    ),
+    "ExpectedAnswer": Component(
+        shape=_fields(_SPECS["PolicyTest"])["expect"],
+        description="The verdict; all reasons of a denial, and the whole change, where they are"
+        " given.",
+        required=("verdict",),
+        answered=("verdict",),
+        choices={
+            "verdict": _enum(ALLOW, DENY),
+            "reasons": _array(_enum(*REASONS)),
+            "patch": _array({**OBJECT}),
+        },
     ),
     "NamespaceClassSpec": Component(
         shape=_SPECS["NamespaceClass"],

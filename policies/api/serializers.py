@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 _ID_HELP = "null only where ?dryRun=All shows a new object"
-_CLUSTER_HELP = "fixed: a change may leave it out, and is refused with another one"
+CLUSTER_HELP = "fixed: a change may leave it out, and is refused with another one"
 
 
 class WarningSerializer(Answered, serializers.Serializer[Any]):
@@ -76,7 +76,7 @@ class MetadataSerializer(WideMetadataSerializer):
     namespace = serializers.CharField(max_length=63, required=False)
 
 
-class _RecordedSerializer(Answered, serializers.Serializer[Any]):
+class RecordedSerializer(Answered, serializers.Serializer[Any]):
     """The fields beside the object itself."""
 
     has_replacements = True
@@ -96,12 +96,12 @@ class _RecordedSerializer(Answered, serializers.Serializer[Any]):
     updated = serializers.DateTimeField(read_only=True)
 
 
-class PolicySerializer(Manifest, _RecordedSerializer):
+class PolicySerializer(Manifest, RecordedSerializer):
     """A policy as a manifest, with its cluster, enforcement and revision."""
 
     required_in_bodies = ("cluster",)
 
-    cluster = serializers.CharField(max_length=63, required=False, help_text=_CLUSTER_HELP)
+    cluster = serializers.CharField(max_length=63, required=False, help_text=CLUSTER_HELP)
     metadata = MetadataSerializer()
     spec = serializers.JSONField()
     enforcement = serializers.ChoiceField(
@@ -118,7 +118,7 @@ class PolicySerializer(Manifest, _RecordedSerializer):
             if isinstance(instance, CompilablePolicy):
                 shown_annotations.pop(IN_API_SERVER_ANNOTATION, None)
         policy_json = {
-            **_recorded_fields(instance),
+            **recorded_fields(instance),
             "cluster": instance.owner.name,
             **manifest,
             "enforcement": instance.enforcement,
@@ -178,7 +178,8 @@ def show_lints(lints: tuple[Lint, ...]) -> Any:
     return WarningSerializer(lints, many=True).data
 
 
-def _recorded_fields(recorded: Any) -> dict[str, Any]:
+def recorded_fields(recorded: Any) -> dict[str, Any]:
+    """The fields beside a recorded object, as answers have them."""
     return {
         "id": recorded.pk,
         "uid": str(recorded.uid),
@@ -194,7 +195,7 @@ _CLUSTER_FIELDS = (
 )
 
 
-class ClusterSerializer(_RecordedSerializer):
+class ClusterSerializer(RecordedSerializer):
     """A cluster; its name is the path segment of its webhook addresses."""
 
     name = serializers.CharField(max_length=63)
@@ -220,16 +221,16 @@ class ClusterSerializer(_RecordedSerializer):
     def to_representation(self, instance: Cluster) -> dict[str, Any]:
         """Show its fields."""
         names = (*_CLUSTER_FIELDS, "policy_revision")
-        return {**_recorded_fields(instance), **{name: getattr(instance, name) for name in names}}
+        return {**recorded_fields(instance), **{name: getattr(instance, name) for name in names}}
 
 
-class NamespaceSerializer(Manifest, _RecordedSerializer):
+class NamespaceSerializer(Manifest, RecordedSerializer):
     """A namespace of a cluster."""
 
     kind_of_manifest = "Namespace"
     required_in_bodies = ("cluster",)
 
-    cluster = serializers.CharField(max_length=63, required=False, help_text=_CLUSTER_HELP)
+    cluster = serializers.CharField(max_length=63, required=False, help_text=CLUSTER_HELP)
     metadata = WideMetadataSerializer()
     phase = serializers.ChoiceField(choices=Namespace.Phase.choices, required=False)
 
@@ -238,7 +239,7 @@ class NamespaceSerializer(Manifest, _RecordedSerializer):
         manifest = instance.to_manifest()
         manifest.pop("status", None)
         return {
-            **_recorded_fields(instance),
+            **recorded_fields(instance),
             "cluster": instance.owner.name,
             **manifest,
             "phase": instance.phase,
@@ -246,7 +247,7 @@ class NamespaceSerializer(Manifest, _RecordedSerializer):
 
 
 _COUNT = {"type": "integer", "minimum": 0}
-_OF_NAMESPACE = ("limitranges", "metadatapolicies", "resourcequotas")
+_OF_NAMESPACE = ("limitranges", "metadatapolicies", "resourcequotas", "tests")
 _OF_CLUSTER = ("namespaces", "priorityclasses", "limitedresources", "credentials", "charges")
 
 
@@ -268,14 +269,14 @@ class NamespaceDeletionSerializer(NamespaceSerializer):
     deletes = DescribedField(_counts(*_OF_NAMESPACE), read_only=True)
 
 
-class PriorityClassSerializer(Manifest, _RecordedSerializer):
+class PriorityClassSerializer(Manifest, RecordedSerializer):
     """A priority class of a cluster."""
 
     kind_of_manifest = "PriorityClass"
     required_in_bodies = ("cluster",)
     optional_in_answers = ("globalDefault", "preemptionPolicy", "description")
 
-    cluster = serializers.CharField(max_length=63, required=False, help_text=_CLUSTER_HELP)
+    cluster = serializers.CharField(max_length=63, required=False, help_text=CLUSTER_HELP)
     metadata = WideMetadataSerializer()
     value = serializers.IntegerField()
     globalDefault = serializers.BooleanField(required=False)  # noqa: N815 - Kubernetes' own name
@@ -285,7 +286,7 @@ class PriorityClassSerializer(Manifest, _RecordedSerializer):
     def to_representation(self, instance: PriorityClass) -> dict[str, Any]:
         """Show the manifest."""
         return {
-            **_recorded_fields(instance),
+            **recorded_fields(instance),
             "cluster": instance.owner.name,
             **instance.to_manifest(),
         }

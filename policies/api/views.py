@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from policies.services import Saved
 
 
-class _NamespacedView(RecordedView):
+class NamespacedView(RecordedView):
+    """Objects of a namespace; those of policies."""
+
     names = OF_NAMESPACES
     model: ClassVar[Any]
 
@@ -75,7 +77,7 @@ class _NamespacedView(RecordedView):
         services.delete_policy(policy=instance, user=self.author(), reason=reason)
 
 
-class LimitRangeView(_NamespacedView):
+class LimitRangeView(NamespacedView):
     """Limit ranges."""
 
     model = LimitRange
@@ -85,7 +87,7 @@ class LimitRangeView(_NamespacedView):
     filterset_class = filters.LimitRangeFilter
 
 
-class MetadataPolicyView(_NamespacedView):
+class MetadataPolicyView(NamespacedView):
     """Metadata policies."""
 
     model = MetadataPolicy
@@ -95,7 +97,7 @@ class MetadataPolicyView(_NamespacedView):
     filterset_class = filters.MetadataPolicyFilter
 
 
-class ResourceQuotaView(_NamespacedView):
+class ResourceQuotaView(NamespacedView):
     """Resource quotas; ``status`` is the ledger's and never written here."""
 
     model = ResourceQuota

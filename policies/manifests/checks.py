@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import DecodeError, ErrorType, FieldError
+from engine.kept_tests import decode_kept_test, validate_kept_test
 from engine.limit_range import decode_limit_range, validate_limit_range
 from engine.metadata_policy import decode_metadata_policy, validate_metadata_policy
 from engine.names import dns1123_label_errors
@@ -181,4 +182,5 @@ _RULES_OF_KIND: dict[str, Rules] = {
     "LimitRange": lambda manifest: validate_limit_range(decode_limit_range(manifest)),
     "MetadataPolicy": lambda manifest: validate_metadata_policy(decode_metadata_policy(manifest)),
     "ResourceQuota": lambda manifest: validate_resource_quota(decode_resource_quota(manifest)),
+    "PolicyTest": lambda manifest: validate_kept_test(decode_kept_test(manifest)),
 }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from policies.manifests.render import admission_configuration, render_documents, render_manifests
 from policies.models import (
+    KeptTest,
     LimitedResource,
     LimitRange,
     MetadataPolicy,
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 
     from policies.models import Cluster, PolicyObject
 
-NAMESPACED: dict[str, type[PolicyObject]] = {
+NAMESPACED: dict[str, type[PolicyObject | KeptTest]] = {
     "LimitRange": LimitRange,
     "MetadataPolicy": MetadataPolicy,
     "ResourceQuota": ResourceQuota,
+    KeptTest.kind: KeptTest,
 }
 KINDS = ("Namespace", "PriorityClass", *NAMESPACED)
 CHOICES = (*KINDS, NamespaceClass.kind)
@@ -33,7 +35,7 @@ CHOICES = (*KINDS, NamespaceClass.kind)
 def export_cluster(
     cluster: Cluster, *, kinds: Collection[str] = KINDS, namespaces: Collection[str] = ()
 ) -> str:
-    """The objects of the kinds; with ``namespaces`` only these and their policies."""
+    """The objects of the kinds; with ``namespaces`` only these and what they have."""
     exported: list[Any] = []
     if "Namespace" in kinds:
         spaces = Namespace.objects.filter(cluster=cluster)

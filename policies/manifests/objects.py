@@ -20,6 +20,7 @@ API_VERSIONS = {
     "LimitRange": "v1",
     "MetadataPolicy": POLICY_VERSION,
     "ResourceQuota": "v1",
+    "PolicyTest": POLICY_VERSION,
 }
 """The kinds that are stored, in the order in which they are written."""
 CLUSTER_KINDS = frozenset({"Namespace", "PriorityClass"})

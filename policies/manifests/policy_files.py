@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from engine.kept_tests import KIND
 from engine.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from engine.policy_manifests import build_policy_set, is_policy, only_namespace
 from policies.manifests.bundle import read_bundle
@@ -14,17 +15,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from engine.policy import PolicySet
+    from policies.manifests.bundle import Wanted
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyFiles:
     """Checked manifests of policies, and the entries of ``limitedResources`` among the files.
 
-    A policy without a namespace holds in every namespace.
+    A policy without a namespace holds in every namespace. ``tests`` are the kept ones.
     """
 
     manifests: tuple[Mapping[str, Any], ...] = ()
     limited_resources: tuple[Mapping[str, Any], ...] | None = None
+    tests: tuple[Wanted, ...] = ()
 
     @property
     def namespace(self) -> str:
@@ -56,7 +59,8 @@ def read_policy_files(names: Iterable[str]) -> PolicyFiles:
     """Read policies from files, folders and ``-``; raises ManifestError with every problem."""
     bundle = read_bundle(read_sources(names), namespace="")
     manifests = tuple(wanted.manifest for wanted in bundle.objects)
-    return PolicyFiles(manifests, bundle.limited_resources)
+    tests = tuple(wanted for wanted in bundle.objects if wanted.item.kind == KIND)
+    return PolicyFiles(manifests, bundle.limited_resources, tests)
 
 
 def _namespace_of(manifest: Mapping[str, Any]) -> str:

@@ -106,6 +106,15 @@ KINDS: Mapping[str, Shape] = {
     "MetadataPolicy": _object_shape(
         spec=_map_shape(rules=_list_shape(_RULE), ratchet=SWITCH, strict=SWITCH)
     ),
+    "PolicyTest": _object_shape(
+        spec=_map_shape(
+            **dict.fromkeys(("operation", "subResource", "user", "decision"), TEXT),
+            expect=_map_shape(verdict=TEXT, reasons=_list_shape(TEXT), patch=_list_shape(ANYTHING)),
+            used=Shape("a map of maps of quantities", values=QUANTITIES),
+            object=ANYTHING,
+            oldObject=ANYTHING,
+        )
+    ),
     "PriorityClass": _object_shape(
         value=INTEGER, globalDefault=SWITCH, description=TEXT, preemptionPolicy=TEXT
     ),

@@ -5,6 +5,7 @@ from policies.models.compilable import CompilablePolicy
 from policies.models.credentials import KeyCheck, SignInCount, WebhookCredential
 from policies.models.edits import KeptDraft, ObjectManagers, PolicyRevision
 from policies.models.follower import ClusterFollower, OncomingWrite
+from policies.models.kept.kept_test import KeptTest
 from policies.models.ledger import Charge, LedgerPass, QuotaUsage, QuotaUsagePoint
 from policies.models.ledger_entry import LedgerEntry
 from policies.models.limit_range import LimitRange, LimitRangeRow
@@ -35,6 +36,7 @@ __all__ = [
     "ClusterFollower",
     "CompilablePolicy",
     "KeptDraft",
+    "KeptTest",
     "KeyCheck",
     "LedgerEntry",
     "LedgerPass",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from policies import services
 from policies.managed_fields import managers_from_json
-from policies.models import Namespace, PriorityClass
+from policies.models import KeptTest, Namespace, PriorityClass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from policies.models import Cluster
     from policies.services.field_managers import Key
 
-_ORDER: Final = ("LimitRange", "MetadataPolicy", "ResourceQuota", "PriorityClass", "Namespace")
+_ORDER: Final = (
+    *("PolicyTest", "LimitRange", "MetadataPolicy", "ResourceQuota"),
+    *("PriorityClass", "Namespace"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +58,7 @@ def _others_inside(cluster: Cluster, key: Key, going: set[Key]) -> tuple[str, ..
     """The policies of a namespace that do not go by themselves."""
     inside = (
         (kind, key[2], name)
-        for kind, model in services.KINDS.items()
+        for kind, model in services.OF_NAMESPACE.items()
         for name in model.objects.filter(
             namespace__cluster=cluster, namespace__name=key[2]
         ).values_list("name", flat=True)
@@ -70,5 +73,7 @@ def delete(deletions: Sequence[Any], *, user: str, reason: str) -> None:
             services.delete_namespace(namespace=stored, user=user, reason=reason)
         elif isinstance(stored, PriorityClass):
             services.delete_priority_class(priority_class=stored, user=user, reason=reason)
+        elif isinstance(stored, KeptTest):
+            services.delete_kept_test(test=stored, user=user, reason=reason)
         else:
             services.delete_policy(policy=stored, user=user, reason=reason)

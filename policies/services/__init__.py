@@ -41,8 +41,10 @@ from policies.services.field_managers import (
     managed_by,
     managers_of,
 )
+from policies.services.kept_tests import delete_kept_test, save_kept_test
 from policies.services.manifests import (
     KINDS,
+    OF_NAMESPACE,
     apply_in_namespaces,
     apply_manifest,
     ensure_namespace,
@@ -89,6 +91,7 @@ __all__ = [
     "BRAKED",
     "CONFIGURATION",
     "KINDS",
+    "OF_NAMESPACE",
     "ClassPreview",
     "FieldWriter",
     "PolicyEffect",
@@ -110,6 +113,7 @@ __all__ = [
     "create_service_account",
     "delete_class",
     "delete_cluster",
+    "delete_kept_test",
     "delete_namespace",
     "delete_policy",
     "delete_priority_class",
@@ -152,6 +156,7 @@ __all__ = [
     "role_history",
     "save_class",
     "save_cluster",
+    "save_kept_test",
     "save_namespace",
     "save_policy",
     "save_priority_class",

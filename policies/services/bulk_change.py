@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from policies.fields import QuantityValue
 from policies.ledger.recount import settle_many
-from policies.models import PolicyObject, ResourceQuota, ResourceQuotaRow
+from policies.models import KeptTest, PolicyObject, ResourceQuota, ResourceQuotaRow
 from policies.services.bulk_create import drafted_rows
 from policies.services.observed import names_to_count
 from policies.services.write import last_numbers, lock_used, record_objects
@@ -44,16 +44,18 @@ def change_many(cluster: Cluster, changes: Sequence[Change], *, author: tuple[st
         lock_used(cluster, {change.key[1] for change in quotas})
         _note_uncounted(cluster, quotas)
     last_number_of = last_numbers(cluster, [change.key for change in changes])
-    by_model: dict[type[PolicyObject], list[Change]] = defaultdict(list)
+    by_model: dict[type[PolicyObject | KeptTest], list[Change]] = defaultdict(list)
     for change in changes:
         change.instance.revision = last_number_of.get(change.key, 0) + 1
         by_model[type(change.instance)].append(change)
     for model, of_model in by_model.items():
         _save_own_columns(model, of_model)
-        _save_rows([change.instance for change in of_model])
+        if issubclass(model, PolicyObject):
+            _save_rows([change.instance for change in of_model])
     settle_many(cluster.pk, [change.instance for change in quotas])
     for change in changes:
-        change.instance.forget_drafts()
+        if isinstance(change.instance, PolicyObject):
+            change.instance.forget_drafts()
     record_objects(
         [change.instance for change in changes],
         [change.after or {} for change in changes],

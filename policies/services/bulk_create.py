@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from django.core.exceptions import ValidationError
 
 from policies.ledger.recount import open_accounts
-from policies.models import LimitRange, Namespace, PolicyObject, ResourceQuota
+from policies.models import KeptTest, LimitRange, Namespace, PolicyObject, ResourceQuota
 from policies.services.manifests import (
     DEFAULT_NAMESPACE,
     KINDS,
     OF_CLUSTER,
+    OF_NAMESPACE,
     new_object,
     opening_balance,
     take_over,
@@ -84,6 +85,8 @@ def store_new(
     for new in news:
         # The numbers of a deleted predecessor go on.
         new.instance.revision = last_number_of.get(new.key, 0) + 1
+        if isinstance(new.instance, KeptTest):
+            new.instance.author = author[0]
     new_quotas = [new for new in news if new.key[0] == "ResourceQuota"]
     _note_uncounted(cluster, new_quotas)
     for model, instances in _grouped_by_model(new.instance for new in news).items():
@@ -120,7 +123,9 @@ def key_of(manifest: Manifest) -> Key:
     key_metadata = manifest.get("metadata")
     key_metadata = key_metadata if isinstance(key_metadata, dict) else {}
     kind, name = str(manifest.get("kind")), str(key_metadata.get("name") or "")
-    namespace = str(key_metadata.get("namespace") or DEFAULT_NAMESPACE) if kind in KINDS else ""
+    namespace = (
+        str(key_metadata.get("namespace") or DEFAULT_NAMESPACE) if kind in OF_NAMESPACE else ""
+    )
     return kind, namespace, name
 
 
@@ -141,7 +146,7 @@ def stored_of(cluster: Cluster, keys: Collection[Key]) -> Iterator[tuple[str, Qu
         names = {name for other_kind, _, name in keys if other_kind == kind}
         if of_cluster := OF_CLUSTER.get(kind):
             yield kind, of_cluster.objects.filter(cluster=cluster, name__in=names)
-        elif model := KINDS.get(kind):
+        elif model := OF_NAMESPACE.get(kind):
             namespaces = {namespace for other_kind, namespace, _ in keys if other_kind == kind}
             stored_policies = model.objects.filter(
                 namespace__cluster=cluster, namespace__name__in=namespaces, name__in=names
@@ -167,7 +172,7 @@ def checked(instance: Recorded, manifest: Manifest) -> dict[str, Any]:
     Names and owners are not queried again: the callers have looked up those of all objects at once.
     """
     take_over(instance, manifest)
-    owner = "namespace" if isinstance(instance, PolicyObject) else "cluster"
+    owner = "namespace" if isinstance(instance, PolicyObject | KeptTest) else "cluster"
     instance.full_clean(exclude={owner}, validate_unique=False, validate_constraints=False)
     return instance.to_manifest()
 

@@ -12,6 +12,7 @@ from engine.resource_quota import encode_limited_resource
 from policies.models import (
     Charge,
     Cluster,
+    KeptTest,
     LimitedResource,
     LimitRange,
     MetadataPolicy,
@@ -22,6 +23,7 @@ from policies.models import (
     WebhookCredential,
 )
 from policies.services.field_managers import Written, note_written
+from policies.services.kept_tests import delete_kept_test
 from policies.services.policies import delete_policy
 from policies.services.write import (
     Action,
@@ -182,6 +184,7 @@ def count_dependents(instance: Cluster | Namespace) -> dict[str, int]:
         "limitranges": LimitRange.objects.filter(**of_policies).count(),
         "metadatapolicies": MetadataPolicy.objects.filter(**of_policies).count(),
         "resourcequotas": ResourceQuota.objects.filter(**of_policies).count(),
+        "tests": KeptTest.objects.filter(**of_policies).count(),
     }
     if not is_cluster:
         return counts_of_policies
@@ -197,13 +200,15 @@ def count_dependents(instance: Cluster | Namespace) -> dict[str, int]:
 
 
 def delete_namespace(*, namespace: Namespace, user: str, reason: str = "") -> Saved:
-    """Delete a namespace and its policies, each with a revision of its own."""
+    """Delete a namespace with its policies and tests, each with a revision of its own."""
     with policy_write(namespace.cluster):
         # All locks first: the deletions would take them in the order of the policies.
         lock_used(namespace.cluster, [namespace.name])
         for policy_model in (LimitRange, MetadataPolicy, ResourceQuota):
             for policy in policy_model.objects.filter(namespace=namespace).order_by("id"):
                 delete_policy(policy=policy, user=user, reason=reason)
+        for test in KeptTest.objects.filter(namespace=namespace).order_by("id"):
+            delete_kept_test(test=test, user=user, reason=reason)
         return _delete_recorded(namespace, author=(user, reason))
 
 

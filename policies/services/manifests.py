@@ -13,6 +13,7 @@ from engine.resource_quota import decode_resource_quota
 from policies.ledger.release import set_opening_balance
 from policies.models import (
     Cluster,
+    KeptTest,
     LimitRange,
     MetadataPolicy,
     Namespace,
@@ -27,6 +28,7 @@ from policies.services.clusters import (
     save_priority_class,
     set_limited_resources,
 )
+from policies.services.kept_tests import save_kept_test
 from policies.services.policies import save_policy
 from policies.services.write import Action, Saved, in_bulk, lock_used, policy_write
 from policies.validators import PlacedError, as_validation_error
@@ -41,6 +43,11 @@ KINDS: Final[Mapping[str, type[PolicyObject]]] = {
     "MetadataPolicy": MetadataPolicy,
     "ResourceQuota": ResourceQuota,
 }
+OF_NAMESPACE: Final[Mapping[str, type[PolicyObject | KeptTest]]] = {
+    **KINDS,
+    KeptTest.kind: KeptTest,
+}
+"""The kinds whose objects live in a namespace: policies, and what tests them."""
 OF_CLUSTER: Final[Mapping[str, type[Namespace | PriorityClass]]] = {
     "Namespace": Namespace,
     "PriorityClass": PriorityClass,
@@ -59,7 +66,7 @@ def apply_manifest(  # noqa: PLR0913 - all by name
 ) -> Saved:
     """Create or update what one manifest describes; the same again changes nothing.
 
-    Kinds are LimitRange, MetadataPolicy, ResourceQuota, Namespace, PriorityClass and
+    Kinds are LimitRange, MetadataPolicy, ResourceQuota, PolicyTest, Namespace, PriorityClass and
     ResourceQuotaConfiguration (``limitedResources``). A missing namespace is created with
     ``create_namespace``, else refused. ``status.used`` of a new quota becomes its opening balance;
     for a stored quota it is ignored, since the ledger has counted. Raises ``ValidationError`` and
@@ -125,7 +132,7 @@ def read_object(
     kind = manifest.get("kind")
     if kind == LIMITED_RESOURCES:
         return None
-    if kind not in (known_kinds := (*KINDS, *OF_CLUSTER)):
+    if kind not in (known_kinds := (*OF_NAMESPACE, *OF_CLUSTER)):
         message = f"must be one of: {', '.join(known_kinds)}"
         raise ValidationError({"kind": ValidationError(message, code="unknown_kind")})
     metadata = manifest.get("metadata")
@@ -133,9 +140,11 @@ def read_object(
     name, namespace = metadata.get("name") or "", metadata.get("namespace") or DEFAULT_NAMESPACE
     instance = find_object(cluster, kind=str(kind), name=str(name), namespace=str(namespace))
     if instance is None:
-        if kind in KINDS and create_namespace:
-            ensure_namespace(cluster=cluster, name=str(namespace), user=user)
-        owner = require_namespace(cluster=cluster, name=str(namespace)) if kind in KINDS else None
+        owner = None
+        if kind in OF_NAMESPACE:
+            if create_namespace:
+                ensure_namespace(cluster=cluster, name=str(namespace), user=user)
+            owner = require_namespace(cluster=cluster, name=str(namespace))
         instance = new_object(cluster, str(kind), owner)
     return take_over(instance, manifest)
 
@@ -152,15 +161,17 @@ def find_object(cluster: Cluster, *, kind: str, name: str, namespace: str = "") 
     """Find a stored object by its names, or None."""
     if model_of_cluster := OF_CLUSTER.get(kind):
         return model_of_cluster.objects.filter(cluster=cluster, name=name).first()
-    places = KINDS[kind].objects.filter(namespace__cluster=cluster, namespace__name=namespace)
+    places = OF_NAMESPACE[kind].objects.filter(
+        namespace__cluster=cluster, namespace__name=namespace
+    )
     return places.filter(name=name).first()
 
 
 def new_object(cluster: Cluster, kind: str, namespace: Namespace | None) -> Any:
-    """An empty, unsaved object; only policies have a ``namespace``."""
+    """An empty, unsaved object; only policies and tests have a ``namespace``."""
     if model_of_cluster := OF_CLUSTER.get(kind):
         return model_of_cluster(cluster=cluster)
-    return KINDS[kind](namespace=namespace)
+    return OF_NAMESPACE[kind](namespace=namespace)
 
 
 def require_namespace(*, cluster: Cluster, name: str, known: Collection[str] = ()) -> Namespace:
@@ -197,6 +208,8 @@ def ensure_namespace(*, cluster: Cluster, name: str, user: str) -> Namespace:
 def _save_object(instance: Any, *, action: str = "", **author: Any) -> Saved:
     if isinstance(instance, PolicyObject):
         return save_policy(policy=instance, action=action, **author)
+    if isinstance(instance, KeptTest):
+        return save_kept_test(test=instance, action=action, **author)
     if isinstance(instance, PriorityClass):
         return save_priority_class(priority_class=instance, action=action, **author)
     return save_namespace(namespace=instance, **author)
@@ -215,7 +228,7 @@ def restore_revision(*, revision: PolicyRevision, user: str, reason: str = "") -
     A deleted object gets its old uid again, so that a restored quota finds its charges.
     """
     manifest = revision.before if revision.action == Action.DELETE else revision.after
-    if not manifest or revision.kind not in {*KINDS, "PriorityClass", LIMITED_RESOURCES}:
+    if not manifest or revision.kind not in {*OF_NAMESPACE, "PriorityClass", LIMITED_RESOURCES}:
         message = f"a {revision.kind} is not restored from its history"
         raise ValidationError(message, code="not_restorable")
     restore_reason = reason or f"restored from revision {revision.number}"

@@ -13,7 +13,7 @@ from engine.metadata_policy import decode_metadata_policy
 from engine.resource_quota import decode_resource_quota
 from policies import snapshot
 from policies.lints import Lint, lint_namespace
-from policies.models import Namespace, PolicyObject, PriorityClass
+from policies.models import KeptTest, Namespace, PolicyObject, PriorityClass
 from policies.services.bulk_change import Change, change_many
 from policies.services.bulk_create import (
     New,
@@ -23,9 +23,10 @@ from policies.services.bulk_create import (
     store_new,
     stored_of,
 )
+from policies.services.kept_tests import overfull, too_many
 from policies.services.manifests import (
-    KINDS,
     OF_CLUSTER,
+    OF_NAMESPACE,
     apply_manifest,
     ensure_namespace,
     new_object,
@@ -74,8 +75,11 @@ def preview_many(
     for name in new_namespaces - owners.keys():
         owners[name] = Namespace(cluster=cluster, name=name)
     stored = stored_by_key(cluster, keys)
+    full = overfull(cluster, [key for key in keys if key not in stored])
     return [
-        _preview_one(cluster, key, manifest, stored.get(key), owners)
+        Preview(key=key, error=too_many(key[1]))
+        if key[1] in full and key[0] == KeptTest.kind and key not in stored
+        else _preview_one(cluster, key, manifest, stored.get(key), owners)
         for key, manifest in zip(keys, manifests, strict=True)
     ]
 
@@ -89,7 +93,7 @@ def stored_by_key(cluster: Cluster, keys: Collection[Key]) -> dict[Key, Recorded
                 stored_object.cluster = cluster
                 stored_by_key[kind, "", stored_object.name] = stored_object
         else:
-            row_sets = KINDS[kind].row_sets
+            row_sets = OF_NAMESPACE[kind].row_sets
             for policy in stored_rows.select_related("namespace").prefetch_related(*row_sets):
                 policy.namespace.cluster = cluster
                 stored_by_key[kind, policy.namespace.name, policy.name] = policy
@@ -150,7 +154,7 @@ def _with_previewed(policies: PolicySet, manifests: Iterable[Manifest]) -> Polic
             ranges_by_name[name] = decode_limit_range(manifest)
         elif manifest["kind"] == "MetadataPolicy":
             rules[name] = decode_metadata_policy(manifest)
-        else:
+        elif manifest["kind"] == "ResourceQuota":
             previewed_quota = decode_resource_quota(manifest)
             used = quotas[name].used if name in quotas else previewed_quota.used
             quotas[name] = replace(previewed_quota, used=used)

@@ -11,6 +11,7 @@ ONE_IDEA = {
     # The row and the engine's value of the same object.
     *("LimitRange", "LimitedResource", "MetadataPolicy", "MetadataPolicyRule", "ResourceQuota"),
     "NamespaceClass",
+    "KeptTest",
     "Charge",
     # The errors of changing append-only rows: of the record, and of the history.
     "AppendOnlyError",

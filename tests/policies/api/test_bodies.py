@@ -285,11 +285,11 @@ def test_a_dry_run_counts_what_goes_with_a_cluster() -> None:
     shown = send("delete", "clusters/prod/?dryRun=All", code=200)
     assert shown["deletes"] == {
         "limitranges": 0, "metadatapolicies": 0, "resourcequotas": 1, "namespaces": 1,
-        "priorityclasses": 0, "limitedresources": 0, "credentials": 1, "charges": 1,
+        "priorityclasses": 0, "limitedresources": 0, "credentials": 1, "charges": 1, "tests": 0,
     }  # fmt: skip
     place = f"namespaces/{Namespace.objects.get().pk}/"
     counts = send("delete", f"{place}?dryRun=All", code=200)["deletes"]
-    assert counts == {"limitranges": 0, "metadatapolicies": 0, "resourcequotas": 1}
+    assert counts == {"limitranges": 0, "metadatapolicies": 0, "resourcequotas": 1, "tests": 0}
     assert ResourceQuota.objects.exists()
 
 

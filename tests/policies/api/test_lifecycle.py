@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 
 from policies.models import PolicyRevision
 from tests import factories, people
+from tests.kept_tests import kept
 
 pytestmark = pytest.mark.django_db
 META = {"name": "mine", "namespace": "team", "labels": {"a": "b"}, "annotations": {"c": "d"}}
@@ -63,6 +64,11 @@ LIVES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
             "spec": {"hard": HARD, "scopeSelector": {"matchExpressions": [SCOPE]}},
         },
         {"spec": {"hard": {"pods": "6"}}},
+        "cluster=prod&namespace=team&name__exact=mine",
+    ),
+    "tests": (
+        {"cluster": "prod", "metadata": META, "spec": kept()["spec"]},
+        {"spec": {"expect": {"verdict": "deny", "reasons": ["MinConstraint"]}}},
         "cluster=prod&namespace=team&name__exact=mine",
     ),
 }

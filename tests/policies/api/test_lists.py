@@ -31,9 +31,13 @@ START = datetime(2025, 1, 1, tzinfo=UTC)
 LISTS = (
     "clusters", "namespaces", "limitranges", "metadatapolicies", "resourcequotas",
     "priorityclasses", "limitedresources", "credentials", "revisions", "rolechanges", "charges",
+    "tests",
 )  # fmt: skip
 OF_PEOPLE = ("rolebindings", "tokens", "serviceaccounts", "savedviews", "legalholds")
-LABELLED = ("namespaces", "limitranges", "metadatapolicies", "resourcequotas", "priorityclasses")
+LABELLED = (
+    *("namespaces", "limitranges", "metadatapolicies", "resourcequotas", "priorityclasses"),
+    "tests",
+)
 POD = {"type": "Pod", "max": {"cpu": "1"}}
 CONTAINER = {"type": "Container", "max": {"memory": "1Gi"}}
 

@@ -1,0 +1,1 @@
+"""Table of what is kept from traffic: KeptTest. No service, no judging."""
