@@ -89,6 +89,7 @@ _SCOPE: Final = _enum(*ALLOWED_NAMES)
 _ITEM_TYPE: Final = {"anyOf": [_enum(*sorted(ITEM_TYPES)), {"type": "string", "pattern": "/"}]}
 _SPECS: Final = {kind: _fields(shape).get("spec", ANYTHING) for kind, shape in KINDS.items()}
 _RULE: Final = _entry(_fields(_SPECS["MetadataPolicy"])["rules"])
+_TESTED: Final = {**OBJECT, "required": ["kind"]}
 COMPONENTS: Final[Mapping[str, Component]] = {
     "LimitRangeSpec": Component(
         shape=_SPECS["LimitRange"],
@@ -158,8 +159,8 @@ COMPONENTS: Final[Mapping[str, Component]] = {
         answered=("object", "expect", "operation"),
         choices={
             "operation": _enum(*OPERATIONS),
-            "object": {**OBJECT},
-            "oldObject": {**OBJECT},
+            "object": _TESTED,
+            "oldObject": _TESTED,
         },
     ),
     "ExpectedAnswer": Component(

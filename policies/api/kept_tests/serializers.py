@@ -31,7 +31,7 @@ class KeptSpecField(serializers.JSONField):
         return data
 
 
-class KeptTestSerializer(Manifest, RecordedSerializer):
+class PolicyTestSerializer(Manifest, RecordedSerializer):
     """An object of a namespace, and the answer that the namespace's policies should give."""
 
     kind_of_manifest = "PolicyTest"

@@ -29,7 +29,7 @@ class KeptTestView(NamespacedView):
     """Kept tests."""
 
     model = KeptTest
-    serializer_class = serializers.KeptTestSerializer
+    serializer_class = serializers.PolicyTestSerializer
     manifest_kind = "PolicyTest"
     queryset = KeptTest.objects.select_related("namespace__cluster")
     filterset_class = filters.KeptTestFilter

@@ -173,7 +173,6 @@ def test_nothing_to_test_by_or_nothing_to_test_is_an_error(
     ("words", "said"),
     [
         (["a.yaml"], "Missing option '-f'"),
-        (["-f", "p.yaml"], "Missing argument"),
         (["-f", "-", "-"], "standard input (-) can be read only once"),
         (["-f", "p", "a", "--namespac", "x"], "Did you mean '--namespace'?"),
         (["-f", "p", "a", "--report", "xml"], "'xml' is not one of"),

@@ -22,6 +22,7 @@ from policies.models import (
     RoleChange,
 )
 from tests import factories, people
+from tests.kept_tests import kept
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -92,6 +93,7 @@ def one_of_each() -> None:
     factories.limit_range(POD)
     factories.metadata_policy()
     quota = factories.resource_quota({"pods": "1"})
+    factories.apply(kept())
     factories.priority_class()
     factories.limited_resources({"resource": "pods"})
     cluster = Cluster.objects.get()

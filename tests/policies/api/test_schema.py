@@ -18,6 +18,7 @@ from policies.manifests.schema import ANYTHING, KINDS, METADATA
 from policies.models import Charge, ResourceQuota, RoleBinding
 from tests import api_document, factories, people
 from tests.api_document import component
+from tests.kept_tests import kept
 from tests.namespace_classes import saved_class
 
 pytestmark = pytest.mark.django_db
@@ -74,6 +75,18 @@ def _stored() -> None:
     factories.priority_class("all", **fields)
     factories.limited_resources({"resource": "pods", "matchScopes": expressions})
     factories.webhook_secret()
+    _of_namespaces()
+    saved_class("none", names=["none"], policies=[], onLeave="remove")
+    services.delete_policy(policy=factories.limit_range(name="gone"), user="tester", reason="")
+    _people()
+    of_a_deleted_quota = Charge.objects.get()
+    of_a_deleted_quota.pk, of_a_deleted_quota.quota_uid = None, uuid4()
+    of_a_deleted_quota.save(force_insert=True)
+
+
+def _of_namespaces() -> None:
+    """A kept test, and a class with a member."""
+    factories.apply(kept(user="ada", used={"q": {"pods": "2"}}))
     saved_class(names=["classed"], labels={"tier": "x"}, clusters=["prod"], description="d")
     factories.apply({"kind": "Namespace", "metadata": {"name": "classed", "labels": {"tier": "x"}}})
     factories.apply(
@@ -81,12 +94,6 @@ def _stored() -> None:
             "ResourceQuota", {"hard": {"pods": "9"}}, name="amounts", namespace="classed"
         )
     )
-    saved_class("none", names=["none"], policies=[], onLeave="remove")
-    services.delete_policy(policy=factories.limit_range(name="gone"), user="tester", reason="")
-    _people()
-    of_a_deleted_quota = Charge.objects.get()
-    of_a_deleted_quota.pk, of_a_deleted_quota.quota_uid = None, uuid4()
-    of_a_deleted_quota.save(force_insert=True)
 
 
 def _people() -> None:
@@ -140,9 +147,12 @@ def smallest(schema: dict[str, Any], name: str = "") -> Any:
     """A value with nothing but required members."""
     if "$ref" in schema:
         return smallest(component(schema["$ref"].rpartition("/")[2]), name)
+    if "enum" in schema:
+        return schema["enum"][0]
     if schema["type"] == "object":
         members = schema.get("required", ())
-        return {each: smallest(schema["properties"][each], each) for each in members}
+        known = schema.get("properties", {})
+        return {each: smallest(known.get(each, {"type": "string"}), each) for each in members}
     return {"string": EDITORS_NAMES.get(name, "x"), "integer": 1, "array": []}[schema["type"]]
 
 

@@ -223,6 +223,7 @@ READS_WITH_POST: Final = {
     "post simulations/",
     "post simulations/classrestarts/",
     "post simulations/restarts/",
+    "post tests/run/",
 }
 
 
