@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_DEPTH: Final = 10_000
+DEEPEST_NESTING: Final = 200
+"""Levels of lists and maps in a document that somebody writes for the portal."""
 _SPACE = re.compile(r"[ \t\n\r]*")
 _ATOM = re.compile(r"true|false|null|(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)")
 _JSON_TYPES = ((str, "string"), (list, "array"), (dict, "object"))

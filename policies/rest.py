@@ -21,7 +21,7 @@ from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import JSONParser
 
 from engine.errors import DecodeError
-from engine.wire import json_type, loads
+from engine.wire import DEEPEST_NESTING, json_type, loads
 from policies.openapi import Answered
 from policies.problem_details import CONTENT_TYPE, ProblemSerializer
 
@@ -54,7 +54,7 @@ CREATE_NAMESPACE: Final = OpenApiParameter(
 
 
 class ManifestParser(JSONParser):
-    """JSON with exact numbers; duplicate keys are refused."""
+    """JSON with exact numbers; duplicate keys and nesting deeper than in YAML are refused."""
 
     def parse(
         self,
@@ -64,9 +64,28 @@ class ManifestParser(JSONParser):
     ) -> Any:
         """Decode the body; raises ``ParseError``."""
         try:
-            return loads(stream.read())
+            body = loads(stream.read())
         except DecodeError as error:
             raise ParseError(error.detail) from error
+        if _is_deeper(body, DEEPEST_NESTING):
+            raise ParseError(f"nested deeper than {DEEPEST_NESTING} levels")
+        return body
+
+
+def _is_deeper(body: Any, deepest: int) -> bool:
+    """Whether lists and maps are nested in more levels than ``deepest``."""
+    # Level by level: what follows, serializers among them, may recurse only so far.
+    level = [body]
+    for _ in range(deepest + 1):
+        containers = [value for value in level if isinstance(value, (dict, list))]
+        if not containers:
+            return False
+        level = [
+            member
+            for container in containers
+            for member in (container.values() if isinstance(container, dict) else container)
+        ]
+    return True
 
 
 @extend_schema_field(

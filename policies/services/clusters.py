@@ -220,6 +220,8 @@ def delete_cluster(*, cluster: Cluster, user: str, reason: str = "") -> Saved:
             delete_namespace(namespace=namespace, user=user, reason=reason)
         for priority_class in PriorityClass.objects.filter(cluster=cluster).order_by("id"):
             _delete_recorded(priority_class, author=(user, reason))
+        # On record, or a later cluster of this name would be taken to have them from its start.
+        set_limited_resources(cluster=cluster, entries=[], user=user, reason=reason)
         # Deleted quotas leave their charges, which would wait for a restoration.
         Charge.objects.filter(cluster=cluster).delete()
         return _delete_recorded(cluster, author=(user, reason))

@@ -131,7 +131,11 @@ def lock_used(cluster: Cluster, namespaces: Collection[str] | None = None) -> No
 
 def _begin_write(cluster: Cluster) -> _Write:
     if cluster.pk is None:
-        return _Write(cluster=cluster, pk=None, number=1)
+        # Behind an earlier cluster of this name, whose history stays: numbers tell what came later.
+        earlier = PolicyRevision.objects.filter(cluster=cluster.name).aggregate(
+            last=Max("cluster_revision", default=0)
+        )
+        return _Write(cluster=cluster, pk=None, number=earlier["last"] + 1)
     if connection.vendor == "postgresql":
         # An advisory lock and not the row's: writers queue, and decisions still read the row.
         # Both its halves are 32-bit numbers with a sign.

@@ -22,13 +22,13 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
+from engine.wire import DEEPEST_NESTING
 from policies.manifests.documents import Document, ManifestError, Problem
 from policies.manifests.yaml.scalars import resolve_plain
 
 if TYPE_CHECKING:
     from policies.manifests.documents import Path, Place
 
-DEEPEST_NESTING = 200
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's parser, eighteen times as fast as the one in Python; PyYAML's wheels contain it."""
 _STANDARD_TAG = "tag:yaml.org,2002:"

@@ -327,3 +327,23 @@ def test_who_comes_second_at_the_same_time_is_told_so(
 
     monkeypatch.setattr(services, "save_cluster", lose)
     assert "detail" in send("post", "clusters/", {"name": "c"}, code=code)
+
+
+@pytest.mark.parametrize("path", ["namespaceclasses/", "resourcequotas/", "apply/", "simulations/"])
+@pytest.mark.parametrize("levels", [201, 900, 9000])
+def test_a_body_is_nested_as_deep_as_a_yaml_document_at_most(path: str, levels: int) -> None:
+    deep = '{"a":' * (levels - 1) + "{}" + "}" * (levels - 1)
+    client = APIClient(raise_request_exception=False)
+    client.force_authenticate(people.person("chief", "admin"))
+    answer = client.post(f"/api/v1/{path}", deep, content_type="application/json")
+    assert answer.status_code == 400, answer.content[:300]
+    assert "200 levels" in answer.json()["detail"]
+
+
+def test_a_body_as_deep_as_a_yaml_document_is_read() -> None:
+    factories.namespace()
+    client = APIClient(raise_request_exception=False)
+    client.force_authenticate(people.person("chief", "admin"))
+    deep = '{"spec":' + '{"a":' * 198 + "{}" + "}" * 199
+    answer = client.post("/api/v1/namespaceclasses/", deep, content_type="application/json")
+    assert answer.status_code == 422, answer.content[:300]

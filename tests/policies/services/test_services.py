@@ -140,6 +140,24 @@ def test_deleting_a_cluster_records_each_object() -> None:
     assert set(deleted) == {"LimitRange", "ResourceQuota", "PriorityClass", "Namespace", "Cluster"}
 
 
+def test_deleting_a_cluster_ends_its_limited_resources_on_record() -> None:
+    factories.limited_resources({"apiGroup": "apps", "resource": "deployments"})
+    services.delete_cluster(cluster=factories.cluster(), user="x")
+    last = PolicyRevision.objects.filter(name="limitedResources").latest("number")
+    assert last.after["limitedResources"] == []
+
+
+def test_revisions_of_a_later_cluster_count_on_behind_those_of_an_earlier_one() -> None:
+    factories.limited_resources({"apiGroup": "apps", "resource": "deployments"})
+    services.delete_cluster(cluster=factories.cluster(), user="x")
+    end = PolicyRevision.objects.get(kind="Cluster", action="delete")
+    later = Cluster(name=end.cluster)
+    services.save_cluster(cluster=later, user="x")
+    start = PolicyRevision.objects.filter(kind="Cluster", action="create").latest("id")
+    later.refresh_from_db()
+    assert start.cluster_revision == later.policy_revision == end.cluster_revision + 1
+
+
 def test_limited_resources_are_replaced_recorded_and_restored() -> None:
     entry = {
         "resource": "pods",
