@@ -310,7 +310,8 @@ class AuditEvent(models.Model):
         """Newest first; an index for each filter of the list.
 
         On PostgreSQL ``audit_cluster`` is the primary key, ``audit_verdict`` holds denials only,
-        and ``audit_place`` also the cluster (migration 0002).
+        with their namespaces and reasons, and ``audit_place`` also the cluster (migrations 0002
+        and 0004).
         """
 
         verbose_name = "decision"

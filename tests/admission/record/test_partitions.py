@@ -116,3 +116,33 @@ def test_every_day_is_compressed_as_the_whole() -> None:
             " AND attrelid IN (SELECT relid FROM pg_partition_tree('admission_auditevent'))"
         )
         assert len(cursor.fetchall()) == 1
+
+
+def indexes_of_denials() -> set[tuple[bool, bool]]:
+    """Whether each part of the index, and the whole, is valid and holds namespaces and reasons."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT indisvalid, pg_get_indexdef(indexrelid) LIKE '%INCLUDE (namespace, reasons)%'"
+            " FROM pg_partition_tree('audit_verdict') JOIN pg_index ON indexrelid = relid"
+        )
+        return set(cursor.fetchall())
+
+
+@ON_POSTGRESQL
+def test_every_day_has_an_index_that_counts_denials_alone() -> None:
+    partitions.ensure(DAY)
+    assert indexes_of_denials() == {(True, True)}
+
+
+@ON_POSTGRESQL
+@pytest.mark.django_db(transaction=True)
+def test_an_interrupted_change_of_the_index_begins_anew() -> None:
+    migration = import_module("admission.migrations.0004_denials_index")
+    day = partitions.name(partitions.days()[0])
+    run("DROP INDEX audit_verdict", "")
+    run("CREATE INDEX audit_verdict ON {} (created, id) WHERE verdict = 'denied'", partitions.TABLE)
+    run("CREATE INDEX audit_denials ON ONLY {} (created)", partitions.TABLE)
+    run(f"CREATE INDEX {day}_denials ON {{}} (created)", day)
+    for _ in range(2):  # the second time there is nothing to do
+        migration.include(None, connection.schema_editor())
+        assert indexes_of_denials() == {(True, True)}
