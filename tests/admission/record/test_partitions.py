@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pytest
+from django.core.management import call_command
 from django.db import DatabaseError, connection, connections, transaction
 
 from admission.models import AuditEvent, decision_id, partitions
@@ -146,3 +147,30 @@ def test_an_interrupted_change_of_the_index_begins_anew() -> None:
     for _ in range(2):  # the second time there is nothing to do
         migration.include(None, connection.schema_editor())
         assert indexes_of_denials() == {(True, True)}
+
+
+@ON_POSTGRESQL
+@pytest.mark.django_db(transaction=True)
+def test_the_index_of_denials_survives_the_way_back_and_forth() -> None:
+    for target in ("0003", "0004"):
+        call_command("migrate", "admission", target, verbosity=0)
+        partitions.ensure(DAY)
+        assert indexes_of_denials() == {(True, True)}
+    with transaction.atomic():
+        partitions.drop(DAY)
+
+
+@ON_POSTGRESQL
+@pytest.mark.django_db(transaction=True)
+def test_denials_are_counted_by_namespace_from_their_index(
+    decided: Callable[..., AuditEvent],
+) -> None:
+    decided(verdict="denied", namespace="web")
+    day = partitions.name(datetime.now(UTC).date())
+    with connection.cursor() as cursor:
+        cursor.execute(f"VACUUM {day}")
+        with transaction.atomic():
+            cursor.execute("SET LOCAL enable_seqscan = off")
+            denials = "WHERE verdict = 'denied'"
+            cursor.execute(f"EXPLAIN SELECT namespace, reasons FROM {day} {denials}")  # noqa: S608 - ours
+            assert "Index Only Scan" in cursor.fetchone()[0]
