@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from engine.errors import FieldPath
 
 MAX_ANNOTATIONS: Final = 262144
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""The annotation in which ``kubectl apply`` keeps the whole manifest."""
 _NAME_LENGTH: Final = 63
 _SUBDOMAIN_LENGTH: Final = 253
 _MAX_PARTS: Final = 2

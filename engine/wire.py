@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_DEPTH: Final = 10_000
+PLAIN_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,17}")
+"""Numbers that every database and reader spells as they were written."""
 DEEPEST_NESTING: Final = 200
 """Levels of lists and maps in a document that somebody writes for the portal."""
 _SPACE = re.compile(r"[ \t\n\r]*")

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Union
 import msgspec
 import orjson
 
+from engine.names import LAST_APPLIED
 from engine.pod import ALL_CONTAINER_LISTS, ALL_STATUS_LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_ANNOTATION: Final = 512  # characters; values that selectors compare are far shorter
-LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 Shape = dict[str, Any]
 WHOLE: Final = "whole"

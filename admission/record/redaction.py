@@ -15,14 +15,14 @@ import orjson
 
 from admission.record.kept_fields import (
     ANNOTATIONS,
-    LAST_APPLIED,
     MAX_ANNOTATION,
     OTHER_SHAPE,
     SHAPES,
     WHOLE,
     excerpt_of,
 )
-from engine.wire import RawNumber
+from engine.names import LAST_APPLIED
+from engine.wire import PLAIN_INTEGER, RawNumber
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,6 @@ ESCAPE: Final = "␛"
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff␛]")
 _UNKNOWN_TO_DATABASES: Final = re.compile("[\x00\ud800-\udfff]")
 _ESCAPED: Final = re.compile("␛([0-9a-f]{4})")
-_PLAIN_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,17}")
 MAX_DEPTH: Final = 48
 MAX_TEXT: Final = 16_384
 MAX_ENTRIES: Final = 20_000
@@ -68,7 +67,7 @@ def storable(json: Any, *, depth: int = MAX_DEPTH) -> Any:
     """Decoded JSON as JSON that every database stores; parts too deep become ``None``."""
     # First: a RawNumber is a str, too.
     if isinstance(json, RawNumber):
-        return int(json) if _PLAIN_INTEGER.fullmatch(json) else {"$number": str(json)[:MAX_TEXT]}
+        return int(json) if PLAIN_INTEGER.fullmatch(json) else {"$number": str(json)[:MAX_TEXT]}
     if isinstance(json, str):
         return escape(json) if len(json) <= MAX_TEXT else {"$bytes": _bytes_of(json)}
     if json is None or isinstance(json, bool | int):

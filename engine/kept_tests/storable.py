@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import DecodeError
-from engine.wire import RawNumber
+from engine.names import LAST_APPLIED
+from engine.wire import PLAIN_INTEGER, RawNumber
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 MOST_BYTES: Final = 64 * 1024
 """The most that the objects of one test take as JSON, nearly."""
 MOST_LEVELS: Final = 32
-_PLAIN_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _SECRET_MEMBERS: Final = ("data", "stringData")
 
 
@@ -66,7 +64,7 @@ def _size_of(part: Any) -> int:
 
 def _kept(value: Any, path: str, *, as_texts: bool) -> Any:
     if isinstance(value, RawNumber):
-        if _PLAIN_INTEGER.fullmatch(value):
+        if PLAIN_INTEGER.fullmatch(value):
             return int(value)
         if as_texts:
             return str(value)
@@ -97,12 +95,8 @@ def withheld(obj: Mapping[str, Any]) -> dict[str, Any]:
     }
     metadata = shown.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    if (
-        isinstance(metadata, dict)
-        and isinstance(annotations, dict)
-        and _LAST_APPLIED in annotations
-    ):
-        kept = {name: text for name, text in annotations.items() if name != _LAST_APPLIED}
+    if isinstance(metadata, dict) and isinstance(annotations, dict) and LAST_APPLIED in annotations:
+        kept = {name: text for name, text in annotations.items() if name != LAST_APPLIED}
         shown["metadata"] = {**metadata, "annotations": kept}
     return {name: _without_values(member) for name, member in shown.items()}
 

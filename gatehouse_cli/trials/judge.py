@@ -11,7 +11,7 @@ from engine.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from engine.policy import Enforcement
 from engine.request import Phase
 from engine.request_json import request_for
-from gatehouse_cli.trials.trial import UNMET, ManifestTrial, Remark
+from gatehouse_cli.trials.trial import UNMET, ManifestTrial, Remark, refusal_at, remark_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +53,7 @@ class Judge:
             violation = Violation(
                 reason=Reason.UNREADABLE_OBJECT, field=field, message=error.detail
             )
-            return _trial(candidate, (_remark(candidate, violation),), ())
+            return _trial(candidate, (refusal_at(candidate.item, violation.field, violation),), ())
         policy_set = self._policy_set(namespace)
         used = self._used[namespace]
         decision = prepare(request, policy_set, phase=Phase.BOTH).decide(used)
@@ -64,7 +64,9 @@ class Judge:
             self._used[namespace] = {**grown, **pods.used}
         modes = {each.ref: each.enforcement for each in _policies_of(policy_set)}
         observed = (*decision.observed, *pods.observed)
-        warnings = [_remark(candidate, each) for each in observed if _warns(each, modes)]
+        warnings = [
+            refusal_at(candidate.item, each.field, each) for each in observed if _warns(each, modes)
+        ]
         return _trial(candidate, refusals, tuple(dict.fromkeys(warnings)))
 
     def _policy_set(self, namespace: str) -> PolicySet:
@@ -88,43 +90,16 @@ def _warns(violation: Violation, modes: Mapping[PolicyRef, Enforcement]) -> bool
 
 
 def _refusals(candidate: TrialObject, decision: Decision, pods: PodsDecision) -> tuple[Remark, ...]:
-    remarks = [_remark(candidate, each) for each in decision.violations]
+    item = candidate.item
+    remarks = [refusal_at(item, each.field, each) for each in decision.violations]
     number = f"pod {pods.admitted + 1} of {pods.wanted}: " if pods.admitted else ""
-    remarks += [_remark(candidate, each, number) for each in pods.violations]
+    remarks += [refusal_at(item, each.field, each, number) for each in pods.violations]
     remarks += [
-        _remark(candidate, Violation(reason=reason, field="", message=f"and {count} more"))
+        remark_at(item, "", reason=reason.value, message=f"and {count} more")
         for more in (decision.more_violations, pods.more_violations)
         for reason, count in more.items()
     ]
     return tuple(dict.fromkeys(remarks))
-
-
-def _remark(candidate: TrialObject, violation: Violation, prefix: str = "") -> Remark:
-    policy = violation.policy
-    return _placed(
-        candidate,
-        field=violation.field,
-        reason=violation.reason.value,
-        message=prefix + violation.message,
-        policy=f"{policy.kind} {policy.name}" if policy else "",
-    )
-
-
-def _placed(
-    candidate: TrialObject, *, field: str, reason: str, message: str, policy: str = ""
-) -> Remark:
-    """Make a remark at the line of a field, or of what contains it."""
-    item = candidate.item
-    line, column = item.document.place_of(item.at(field))
-    return Remark(
-        file=item.document.source,
-        line=line,
-        column=column,
-        field=field,
-        reason=reason,
-        message=message,
-        policy=policy,
-    )
 
 
 def _trial(
@@ -135,7 +110,7 @@ def _trial(
     if expected is None or not expected.is_denial:
         failures = refusals
     elif message := _unmet(expected, refusals):
-        failures = (_placed(candidate, field=expected.field, reason=UNMET, message=message),)
+        failures = (remark_at(candidate.item, expected.field, reason=UNMET, message=message),)
     return ManifestTrial(
         candidate=candidate, refusals=refusals, warnings=warnings, failures=failures
     )

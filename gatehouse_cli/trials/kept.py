@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from engine.kept_tests import decode_kept_test, judge_test
-from gatehouse_cli.trials.trial import UNMET, ManifestTrial, Remark
+from gatehouse_cli.trials.trial import UNMET, ManifestTrial, Remark, refusal_at, remark_at
 from gatehouse_cli.trials.trial_objects import Expectation, TrialObject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from engine.decision import Violation
     from engine.kept_tests import JudgedTest
     from engine.kubernetes_version import KubernetesVersion
     from policies.manifests.bundle import Wanted
@@ -37,38 +36,13 @@ def judge_kept(
         candidate=TrialObject(wanted.item, Expectation(is_denial=not test.expected.allowed)),
         refusals=tuple(dict.fromkeys(_refusals(wanted, judged))),
         failures=tuple(
-            _remark(wanted, field=_FIELDS[each.aspect], reason=UNMET, message=each.message)
+            remark_at(wanted.item, _FIELDS[each.aspect], reason=UNMET, message=each.message)
             for each in judged.differences
         ),
     )
 
 
-def _refusals(wanted: Wanted, judged: JudgedTest) -> list[Remark]:
-    violations = judged.decision.violations if judged.decision else ()
-    return [_refusal(wanted, violation) for violation in violations]
-
-
-def _refusal(wanted: Wanted, violation: Violation) -> Remark:
-    policy = violation.policy
-    return _remark(
-        wanted,
-        field=f"spec.object.{violation.field}".rstrip("."),
-        reason=violation.reason.value,
-        message=violation.message,
-        policy=f"{policy.kind} {policy.name}" if policy else "",
-    )
-
-
-def _remark(wanted: Wanted, *, field: str, reason: str, message: str, policy: str = "") -> Remark:
-    """Make a remark at the line of a field, or of what contains it."""
-    item = wanted.item
-    line, column = item.document.place_of(item.at(field))
-    return Remark(
-        file=item.document.source,
-        line=line,
-        column=column,
-        field=field,
-        reason=reason,
-        message=message,
-        policy=policy,
-    )
+def _refusals(wanted: Wanted, judged: JudgedTest) -> Iterator[Remark]:
+    for violation in judged.decision.violations if judged.decision else ():
+        field = f"spec.object.{violation.field}".rstrip(".")
+        yield refusal_at(wanted.item, field, violation)

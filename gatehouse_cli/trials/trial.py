@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +12,9 @@ from policies.plurals import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from engine.decision import Violation
     from gatehouse_cli.trials.trial_objects import TrialObject
+    from policies.manifests.objects import BundleObject
 
 UNMET: Final = "ExpectationNotMet"
 """The reason of a remark about a verdict that differs from the expected one."""
@@ -42,6 +44,27 @@ class Remark:
     def origin(self) -> str:
         """The policy, where one says it, and the reason."""
         return f"{self.policy}, {self.reason}" if self.policy else self.reason
+
+
+def remark_at(item: BundleObject, field: str, *, reason: str, message: str) -> Remark:
+    """Make a remark at the line of a field, or of what contains it."""
+    line, column = item.document.place_of(item.at(field))
+    return Remark(
+        file=item.document.source,
+        line=line,
+        column=column,
+        field=field,
+        reason=reason,
+        message=message,
+    )
+
+
+def refusal_at(item: BundleObject, field: str, violation: Violation, prefix: str = "") -> Remark:
+    """Make a remark about a violation, with its policy, at the line of a field."""
+    policy = violation.policy
+    message = prefix + violation.message
+    remark = remark_at(item, field, reason=violation.reason.value, message=message)
+    return replace(remark, policy=f"{policy.kind} {policy.name}" if policy else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from engine.names import LAST_APPLIED
 from policies.manifests.checks import (
     class_problems,
     configuration_problems,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from policies.manifests.sources import Source
 
 DEFAULT_NAMESPACE = "default"
-_CLIENT_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 _KEPT_METADATA = ("name", "namespace", "labels", "annotations")
 _KIND_ORDER = {kind: position for position, kind in enumerate(API_VERSIONS)}
 
@@ -144,7 +144,7 @@ def stripped(given: BundleObject, namespace: str) -> dict[str, Any]:
     metadata = {name: given.metadata[name] for name in _KEPT_METADATA if given.metadata.get(name)}
     kept_annotations = dict(metadata.pop("annotations", {}))
     # kubectl stores the whole manifest in it: it would repeat every change.
-    kept_annotations.pop(_CLIENT_ANNOTATION, None)
+    kept_annotations.pop(LAST_APPLIED, None)
     if kept_annotations:
         metadata["annotations"] = kept_annotations
     if given.kind in CLUSTER_KINDS:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.names import LAST_APPLIED
 from policies.models import Namespace, PriorityClass
 from policies.services import KINDS
 from sync.errors import GarbageError, NotFoundError
@@ -28,7 +29,6 @@ ALL_KINDS: Final = (*READ_KINDS, *WRITTEN_KINDS)
 """In the order in which they are read and imported."""
 OPTIONAL_KINDS: Final = frozenset({"MetadataPolicy"})
 """Kinds that a cluster does not serve until they are installed."""
-_CLIENT_ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _MANIFEST_METADATA: Final = ("name", "namespace", "labels", "annotations")
 
 
@@ -159,7 +159,7 @@ def manifest_of(live: Mapping[str, Any]) -> Manifest:
         name: live["metadata"][name] for name in _MANIFEST_METADATA if live["metadata"].get(name)
     }
     annotations = dict(manifest_metadata.pop("annotations", {}))
-    annotations.pop(_CLIENT_ANNOTATION, None)
+    annotations.pop(LAST_APPLIED, None)
     if annotations:
         manifest_metadata["annotations"] = annotations
     manifest = {name: live[name] for name in live if name not in ("metadata", "status")}

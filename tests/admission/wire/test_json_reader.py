@@ -9,10 +9,11 @@ from typing import Any
 import orjson
 import pytest
 
-from admission.record.kept_fields import LAST_APPLIED, SHAPES, excerpt_of
+from admission.record.kept_fields import SHAPES, excerpt_of
 from admission.record.redaction import redacted_object, redacted_request
 from admission.wire.json_reader import PLAIN_LENGTH
 from admission.wire.review import ReviewError, parse_request
+from engine.names import LAST_APPLIED
 from engine.wire import RawNumber, dumps, loads
 
 
