@@ -61,7 +61,7 @@ WORKLOADS: Final = (
         "payments",
         "ledger-api",
         requirements("500m", "1Gi", cpu_limit="1", memory_limit="2Gi"),
-        replicas=(6, 11),
+        replicas=(6, 10),
         priority="critical",
     ),
     _shop(

@@ -28,6 +28,8 @@ function mark() {
 
 function close() {
   const row = rowOf(panel()?.dataset.key);
+  // A what-if that is still answered would look for the button that it labels.
+  place.querySelector("#what-if")?.dispatchEvent(new Event("htmx:abort"));
   place.replaceChildren();
   note("");
   mark();
