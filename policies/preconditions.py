@@ -22,7 +22,7 @@ IF_MATCH: Final = OpenApiParameter(
     HEADER,
     {"type": "string", "pattern": rf"^(\*|{_ETAG}(, *{_ETAG})*)$"},
     OpenApiParameter.HEADER,
-    description='the ETag of the version that was read, as in "3"; another version is refused',
+    description='the ETag of the version that was read, such as "3"; another version is refused',
 )
 
 

@@ -45,11 +45,11 @@ VISIBLE: Final = r"^[^\u0000]*[^\u0000-\u0020\u0085\s][^\u0000]*$"
 _ENTRY: Final = r"^[^,\u0000]*[^,\u0000-\u0020\u0085\s][^,\u0000]*$"
 _VISIBLE_TEXT: Final = re.compile(VISIBLE, re.DOTALL)
 DRY_RUN: Final = OpenApiParameter(
-    "dryRun", str, enum=["All"], description="store nothing, answer what would be stored"
+    "dryRun", str, enum=["All"], description="store nothing; return what would be stored"
 )
 
 CREATE_NAMESPACE: Final = OpenApiParameter(
-    "create_namespace", bool, description="make the namespace if the cluster has none of that name"
+    "create_namespace", bool, description="create the namespace if it does not exist"
 )
 
 
@@ -250,15 +250,15 @@ _READ_ERRORS: Final = {
     400: "a parameter is unknown, or cannot be used",
     401: "no session and no valid token",
 }
-_DETAIL_ERRORS: Final = {404: "nothing is there, or nothing that the caller may see"}
+_DETAIL_ERRORS: Final = {404: "not found, or the caller may not see it"}
 _BODY_ERRORS: Final = {
-    400: "a parameter is unknown, the body is no JSON, or a rule refuses the object",
-    403: "the caller has no role for it there",
-    415: "the body has another content type",
+    400: "a parameter is unknown, the body is not JSON, or a rule refuses the object",
+    403: "the caller's roles do not allow it there",
+    415: "the content type is not supported",
     422: "the body has an unknown field, a wrong type or kind, or names an unknown namespace",
 }
 _WRITE_ERRORS: Final = {
-    409: "the name is taken, or the body names a revision that is not the object's",
+    409: "the name is taken, or the body names a stale revision",
 }
 _CHANGE_ERRORS: Final = {
     412: "If-Match names another version of the object",
@@ -291,7 +291,7 @@ class Schema(AutoSchema):
         """Add the preview of a deletion."""
         if self.method != "DELETE" or not hasattr(self.view, "get_preview_class"):
             return super().get_response_serializers()
-        text = "dryRun=All: the object, and in deletes what goes with it"
+        text = "dryRun=All: the object; deletes lists what is deleted with it"
         preview = OpenApiResponse(self.view.get_preview_class(), description=text)
         return {204: OpenApiResponse(description="deleted"), 200: preview}
 

@@ -180,8 +180,8 @@ class DecisionPagination(BasePagination):
         bounds = {"minimum": 1, "maximum": self.max_page_size, "default": self.page_size}
         page_sizes = {"type": "integer", **bounds}
         return [
-            _parameter(self.cursor_query_param, _CURSOR, "Where the page is: as in next."),
-            _parameter(self.page_size_query_param, page_sizes, "Decisions on a page."),
+            _parameter(self.cursor_query_param, _CURSOR, "Cursor of the page, from next."),
+            _parameter(self.page_size_query_param, page_sizes, "Decisions per page."),
         ]
 
     def _cursor_link(self, direction: str, decision_id: str) -> str | None:

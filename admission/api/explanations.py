@@ -84,7 +84,7 @@ class ExplanationView(KnownParameters, APIView):
 
     @extend_schema(responses=ExplanationSerializer)
     def get(self, request: Request, decision_id: str) -> Response:
-        """Answer with the explanation."""
+        """Return the explanation."""
         seen = roles.visible(
             AuditEvent.objects.all(), request.user, cluster="cluster", namespace="namespace"
         )

@@ -53,10 +53,10 @@ class TokenView(KnownParameters, LoginView):  # type: ignore[misc]  # knox has n
         """Anybody may ask; who fails too often has to wait."""
         del is_detail
         return {
-            400: "a parameter is unknown, the body is no JSON, or name and password do not match",
-            415: "the body has another content type",
+            400: "a parameter is unknown, the body is not JSON, or name and password do not match",
+            415: "the content type is not supported",
             422: "the body has an unknown field",
-            429: "too many failed: Retry-After tells when to try again",
+            429: "too many failed attempts: Retry-After says when to try again",
         }
 
     def create_token(self) -> tuple[Any, str]:

@@ -303,7 +303,7 @@ class PatchOperationJson(TypedDict):
 
 
 class PlanCountsJson(TypedDict):
-    """The number of objects of each action."""
+    """The number of objects for each action."""
 
     change: int
     conflict: int

@@ -59,22 +59,24 @@ class ApplyRequestSerializer(serializers.Serializer[Any]):
         required=False, allow_blank=True, max_length=64, help_text="where the documents come from"
     )
     namespace = serializers.CharField(
-        required=False, max_length=63, help_text="of documents that name none"
+        required=False, max_length=63, help_text="for documents that name none"
     )
     createNamespaces = serializers.BooleanField(  # noqa: N815 - in the style of Kubernetes
-        required=False, help_text="make the namespaces that the cluster has not"
+        required=False, help_text="create missing namespaces"
     )
     prune = serializers.BooleanField(
-        required=False, help_text="delete what the set manages and no document has"
+        required=False, help_text="delete what the set manages and no document contains"
     )
     confirmDeletions = serializers.IntegerField(  # noqa: N815 - in the style of Kubernetes
-        required=False, min_value=0, help_text="the number of deletions, where they are many"
+        required=False,
+        min_value=0,
+        help_text="the number of deletions, as a confirmation where they are many",
     )
     force = serializers.BooleanField(
-        required=False, help_text="take over the fields that others manage, on record"
+        required=False, help_text="take over fields of other managers; this is recorded"
     )
     dryRun = serializers.BooleanField(  # noqa: N815 - Kubernetes' own name
-        required=False, help_text="plan alone; the same as ?dryRun=All"
+        required=False, help_text="plan only; the same as ?dryRun=All"
     )
     reason = serializers.CharField(required=False, allow_blank=True, max_length=2_000)
 
@@ -89,7 +91,7 @@ class PlannedObjectSerializer(serializers.Serializer[Any]):
     changes = serializers.ListField(child=serializers.CharField(), help_text="in words")
     diff = serializers.CharField(help_text="unified diff of the stored and the new manifest")
     conflicts = ManagedFieldSerializer(many=True)
-    kept = ManagedFieldSerializer(many=True, help_text="fields that no document has")
+    kept = ManagedFieldSerializer(many=True, help_text="fields that no document contains")
     revision = serializers.IntegerField(help_text="the stored one; 0: none")
 
 
@@ -109,7 +111,7 @@ class ObjectNameSerializer(serializers.Serializer[Any]):
 
 
 class PlanCountsSerializer(serializers.Serializer[Any]):
-    """The number of objects of each action."""
+    """The number of objects for each action."""
 
     create = serializers.IntegerField()  # type: ignore[assignment]  # a field, not the method
     change = serializers.IntegerField()
@@ -131,7 +133,7 @@ class SetPlanSerializer(serializers.Serializer[Any]):
     objects = PlannedObjectSerializer(many=True)
     left = ObjectNameSerializer(many=True, help_text="the set's, in no document, not pruned")
     others = serializers.ListField(
-        child=serializers.CharField(), help_text="documents of other kinds, which were left out"
+        child=serializers.CharField(), help_text="documents of other kinds, which were skipped"
     )
     blocked = BlockSerializer(many=True)
     hints = serializers.ListField(child=serializers.CharField())
@@ -168,7 +170,7 @@ class ApplyView(KnownParameters, ByRole, APIView):
 
     @extend_schema(request=ApplyRequestSerializer, responses=SetPlanSerializer)
     def post(self, request: Request) -> Response:
-        """Plan, and carry the plan out unless it is a dry run or something blocks it."""
+        """Plan, then apply the plan unless it is a dry run or is blocked."""
         serializer = ApplyRequestSerializer(data=request.data)
         check_body(request.data, kind="", beside=serializer.fields)
         serializer.is_valid(raise_exception=True)

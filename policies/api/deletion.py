@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 REASON: Final = OpenApiParameter("reason", str, description="why, for the record")
 CONFIRM: Final = OpenApiParameter(
-    "confirm", str, description="the cluster's name, to say that it is meant; or send If-Match"
+    "confirm", str, description="the cluster's name, as a confirmation; or send If-Match"
 )
 
 

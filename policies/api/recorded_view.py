@@ -107,7 +107,7 @@ class PolicyView(
         return ""
 
     def retrieve(self, request: Request, *_args: Any, **_names: Any) -> Response:
-        """Answer with one object and its ETag."""
+        """Return one object and its ETag."""
         del request
         return self.show(self.get_object())
 
@@ -123,7 +123,7 @@ class RecordedView(PolicyView):
         return self.preview_class or self.get_serializer_class()
 
     def create(self, request: Request) -> Response:
-        """Create an object; a used name is refused."""
+        """Create an object; a name in use is refused."""
         sent_body = self.sent(request)
         with self.write():
             saved = self.save(self.make(sent_body), sent_body, expected=0)

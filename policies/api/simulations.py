@@ -182,7 +182,7 @@ class SimulationView(KnownParameters, ByRole, APIView):
 
     @extend_schema(request=SimulationRequestSerializer, responses=SimulationSerializer)
     def post(self, request: Request) -> HttpResponse:
-        """Answer with the simulation."""
+        """Return the simulation."""
         if int(request.META.get("CONTENT_LENGTH") or 0) > LARGEST:
             raise LargeSimulationError
         serializer = SimulationRequestSerializer(data=request.data)

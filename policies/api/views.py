@@ -152,7 +152,7 @@ class ClusterView(RecordedView):
     @extend_schema(responses={(200, "application/yaml"): OpenApiTypes.STR})
     @action(detail=True, methods=["get"])
     def export(self, request: Request, **_names: Any) -> HttpResponse:
-        """The cluster's policies as YAML, without what the caller may not see."""
+        """The cluster's policies as YAML, limited to what the caller may see."""
         return export.answer(request, self.get_object())
 
 
@@ -236,7 +236,7 @@ class LimitedResourcesView(PolicyView):
     lookup_value_regex = LABEL
 
     def update(self, request: Request, **_names: Any) -> Response:
-        """Set the whole list of one cluster."""
+        """Replace the list of one cluster."""
         sent_body = self.sent(request)
         cluster = self.get_object()
         with self.write():
@@ -270,7 +270,7 @@ class CredentialView(PolicyView):
     ordering_fields = ("label", "created")
 
     def create(self, request: Request) -> Response:
-        """Issue a credential; only this response has its secret."""
+        """Issue a credential; only this response contains its secret."""
         sent_body = self.sent(request)
         self.require(WebhookCredential, "add", cluster=sent_body["cluster"].name)
         with self.write():
@@ -314,7 +314,7 @@ class RevisionView(PolicyView):
 
 
 class ChargeView(PolicyView):
-    """The quota ledger, to read."""
+    """The quota ledger, read-only."""
 
     queryset = Charge.objects.select_related("cluster", "quota")
     serializer_class = serializers.ChargeSerializer

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FIELDS: Final = OpenApiParameter(
     "fields",
     str,
-    description="Only these members of each object, as in name,metadata.labels,spec",
+    description="Only these members of each object, such as name,metadata.labels,spec",
 )
 MOST_PATHS: Final = 100
 _OPEN: Final = r"(\.[^,\u0000]+)?"

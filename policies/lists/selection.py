@@ -157,7 +157,7 @@ class StableOrdering(OrderingFilter):
                 "name": self.ordering_param,
                 "required": False,
                 "in": "query",
-                "description": "Fields to sort by, - before a name: descending.",
+                "description": "Fields to sort by; - before a name sorts descending.",
                 "schema": {
                     "type": "array",
                     "items": {"type": "string", "enum": keys},

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _DAYS: Final = OpenApiParameter(
     "days",
     {"type": "integer", "minimum": 1, "maximum": LONGEST, "default": DAYS},
-    description="days to look back",
+    description="number of days to look back",
 )
 _AUTHORITIES: Final = [each.value for each in Authority]
 
@@ -42,7 +42,7 @@ class AuthorityEffectSerializer(Answered, serializers.Serializer[Any]):
 
     authority = serializers.ChoiceField(_AUTHORITIES, help_text="the one that is not in force")
     days = serializers.IntegerField()
-    looked_at = serializers.IntegerField(help_text="decisions that were judged again")
+    looked_at = serializers.IntegerField(help_text="decisions judged again")
     let_through = serializers.IntegerField(help_text="denials that would only be warnings")
     refused = serializers.IntegerField(help_text="warnings that would be denials")
     by_namespace = DescribedField(COUNTS, help_text="decisions that would change")
@@ -63,7 +63,7 @@ class AuthorityEffectView(ClusterPartView):
     serializer_class = AuthorityEffectSerializer
 
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
-        """Add the days to look back."""
+        """Add the number of days to look back."""
         return (*super().parameters_of(action), _DAYS)
 
     @extend_schema(responses=AuthorityEffectSerializer)
@@ -87,7 +87,7 @@ class AuthorityEffectView(ClusterPartView):
 
 
 def _days(request: Request) -> int:
-    """The days to look back; raises ``BadParameterError``."""
+    """The number of days to look back; raises ``BadParameterError``."""
     given = request.query_params.get(_DAYS.name, str(DAYS))
     days = int(given) if given.isascii() and given.isdecimal() and len(given) < LONGEST else 0
     if not 1 <= days <= LONGEST:

@@ -57,7 +57,7 @@ class ClassRestartsView(KnownParameters, APIView):
 
     @extend_schema(request=NamespaceClassSerializer, responses=ClassRestartsSerializer)
     def post(self, request: Request) -> Response:
-        """Answer with the pods that could not restart."""
+        """Return the pods that could not restart."""
         if not roles.sees_all(request.user):
             raise PermissionDenied
         changes = [

@@ -88,7 +88,7 @@ class RestartsApiView(KnownParameters, ByRole, APIView):
 
     @extend_schema(request=RestartsRequestSerializer, responses=RestartsSerializer)
     def post(self, request: Request) -> Response:
-        """Answer with the pods that could not restart."""
+        """Return the pods that could not restart."""
         serializer = RestartsRequestSerializer(data=request.data)
         check_body(request.data, kind="", beside=serializer.fields)
         serializer.is_valid(raise_exception=True)

@@ -26,14 +26,14 @@ _AUTHORITIES = [each.value for each in Authority]
 
 
 class AuthoritySerializer(Answered, serializers.Serializer[Any]):
-    """Who enforces ranges and quotas of a cluster."""
+    """Who enforces the ranges and quotas of a cluster."""
 
     cluster = serializers.CharField(read_only=True)
     authority = serializers.ChoiceField(
         _AUTHORITIES, help_text="the portal, or the API server's own plugins (native)"
     )
     reason = serializers.CharField(
-        write_only=True, max_length=1000, help_text="why; it stays on record"
+        write_only=True, max_length=1000, help_text="why; this is recorded"
     )
     ranges = serializers.IntegerField(read_only=True)
     quotas = serializers.IntegerField(read_only=True)
@@ -41,7 +41,7 @@ class AuthoritySerializer(Answered, serializers.Serializer[Any]):
         {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
         read_only=True,
         help_text="enforced ranges and quotas that the cluster does not have, by namespace: the "
-        "portal goes on enforcing these",
+        "portal still enforces these",
     )
 
     def to_representation(self, instance: Cluster) -> dict[str, Any]:

@@ -184,7 +184,7 @@ class ConnectionView(ClusterPartView):
     def test(self, request: Request, **_names: Any) -> Response:
         """Test a kubeconfig for this cluster; nothing is stored.
 
-        A stored credential is opened by workers alone: a run in the mode ``preview`` tests it.
+        Only workers can open a stored credential: to test it, request a run in mode ``preview``.
         """
         from sync.api import joins  # noqa: PLC0415 - cryptography is large, and connecting is rare
 
@@ -208,7 +208,7 @@ class ConnectionView(ClusterPartView):
 
     @extend_schema(request=PauseSerializer, responses=ConnectionSerializer)
     def pause(self, request: Request, **_names: Any) -> Response:
-        """Send the cluster no request until somebody resumes it."""
+        """Send no requests to the cluster until it is resumed."""
         cluster = self.find_cluster(PAUSING)
         sent = self.body(request, PauseSerializer)
         with self.write():

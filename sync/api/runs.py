@@ -45,7 +45,7 @@ class SyncRunView(SyncView):
         responses={202: serializers.SyncRunSerializer},
     )
     def create(self, request: Request) -> Response:
-        """Request a run, or join one of the same mode that waits; a worker carries it out."""
+        """Request a run, or join a waiting one of the same mode; a worker carries it out."""
         sent = self.body(request, serializers.SyncRunRequestSerializer)
         cluster = self.cluster_of(sent)
         self.require(SyncRun, "add", cluster=cluster.name)
@@ -81,7 +81,7 @@ class SyncResultView(SyncView):
     ordering_fields = ("kind", "namespace", "name", "outcome")
 
     def list(self, request: Request, *_args: Any, **_names: Any) -> Response:
-        """A page of results, in the order in which they were noted."""
+        """A page of results, in the order in which they were recorded."""
         runs = roles.visible(SyncRun.objects.all(), request.user, **SyncRunView.names)
         if not runs.filter(uid=self.kwargs["uid"]).exists():
             raise Http404

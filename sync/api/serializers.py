@@ -33,7 +33,7 @@ class DifferenceSerializer(Answered, serializers.Serializer[Any]):
 
 
 class ReasonSerializer(serializers.Serializer[Any]):
-    """Why something is done."""
+    """The reason for an action."""
 
     reason = serializers.CharField(
         required=False, allow_blank=True, max_length=LONGEST_REASON, help_text="for the record"
@@ -44,7 +44,7 @@ class PauseSerializer(serializers.Serializer[Any]):
     """Why a cluster's sync is paused."""
 
     reason = serializers.CharField(
-        max_length=LONGEST_REASON, help_text="for those who find the sync paused"
+        max_length=LONGEST_REASON, help_text="shown to people who find the sync paused"
     )
 
 
@@ -85,7 +85,7 @@ class SyncRunDetailSerializer(SyncRunSerializer):
 
 
 class SyncRunRequestSerializer(serializers.Serializer[Any]):
-    """A run that is wanted."""
+    """A requested run."""
 
     cluster = serializers.CharField(max_length=63)
     mode = serializers.ChoiceField(

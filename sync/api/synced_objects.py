@@ -38,7 +38,7 @@ _SIDES: Final = (resolution.OURS, resolution.THEIRS)
 _DECISIONS: Final = ("resolve", "undo")
 _PRECONDITIONS: Final = {
     (412, CONTENT_TYPE): OpenApiResponse(
-        ProblemSerializer, description="one of the sides changed since the caller read them"
+        ProblemSerializer, description="a side changed since the caller read it"
     ),
     (428, CONTENT_TYPE): OpenApiResponse(
         ProblemSerializer, description="If-Match says which versions the caller has read"
@@ -174,7 +174,7 @@ class SyncedObjectView(SyncView):
     @extend_schema(request=ResolveSerializer, responses={200: ResolvedSerializer, **_PRECONDITIONS})
     @action(detail=True, methods=["post"])
     def resolve(self, request: Request, **_names: Any) -> Response:
-        """Take our side or the cluster's, as a whole or by field."""
+        """Take our side or theirs, as a whole or by field."""
         sent = self._allowed_body(request, ResolveSerializer)
         choices = _choices(sent)
         with self.write(), services.policy_write(self.get_object().cluster):

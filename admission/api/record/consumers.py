@@ -51,7 +51,7 @@ class WaitingOwnerSerializer(serializers.Serializer[Any]):
 
 
 class QuotaConsumersSerializer(serializers.Serializer[Any]):
-    """Who holds a quota, and who would like to."""
+    """Who uses a quota, and who waits for it."""
 
     quota = serializers.CharField()
     by = serializers.CharField(help_text="the resource of which most is used; the largest first")
@@ -68,7 +68,7 @@ class QuotaConsumersView(KnownParameters, APIView):
 
     @extend_schema(responses=QuotaConsumersSerializer)
     def get(self, request: Request, pk: int) -> Response:
-        """Answer with consumers, refusals and owners who wait."""
+        """Return consumers, refusals and waiting owners."""
         stored = visible_quota(request.user, pk)
         if stored is None:
             raise NotFound

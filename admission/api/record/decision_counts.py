@@ -83,7 +83,7 @@ class DecisionCountsView(KnownParameters, APIView):
 
     @extend_schema(responses=DecisionCountsSerializer)
     def get(self, request: Request) -> Response:
-        """Answer with number, facets and spans of the visible decisions that match."""
+        """Return the number, facets and spans of the visible decisions that match."""
         user, given = request.user, request.query_params.dict()
         events = roles.visible(
             AuditEvent.objects.all(), user, cluster="cluster", namespace="namespace"

@@ -65,7 +65,7 @@ class LegalHoldView(RecordView):
         return roles.visible(holds, user, cluster="cluster", namespace="namespace")
 
     def create(self, request: Request) -> Response:
-        """Hold decisions; any name will do, since decisions outlive their clusters."""
+        """Hold decisions; the cluster need not exist, since decisions outlive clusters."""
         hold = AuditHold(**self.sent(request), created_by=request.user.get_username())
         self._require_holding(hold)
         hold.full_clean()
@@ -76,7 +76,7 @@ class LegalHoldView(RecordView):
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])
     def release(self, request: Request, **_names: Any) -> Response:
-        """End a hold: its decisions may be removed now; a released one stays as it is."""
+        """Release a hold: its decisions may be removed; a released one is unchanged."""
         hold = self.get_object()
         self._require_holding(hold)
         with self.write():

@@ -91,7 +91,7 @@ class RecordView(PicksMembers, KnownParameters, ListModelMixin, RetrieveModelMix
         return Response(shown, code, headers=headers)
 
     def retrieve(self, request: Request, *_args: Any, **_names: Any) -> Response:
-        """Answer with one object and its ETag."""
+        """Return one object and its ETag."""
         del request
         return self.show(self.get_object())
 

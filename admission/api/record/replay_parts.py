@@ -178,7 +178,7 @@ class QuotaReplayReportSerializer(serializers.Serializer[Any]):
     points = HighestUsageSerializer(many=True)
     full_times = serializers.IntegerField(help_text="how often it was full; the first are in full")
     full = FullTimeSerializer(many=True)
-    waits = DescribedField(_NUMBERS, help_text="how many ended which way")
+    waits = DescribedField(_NUMBERS, help_text="number of waits by how they ended")
     waited_seconds = serializers.IntegerField()
     longest_waits = WaitedSerializer(many=True)
 

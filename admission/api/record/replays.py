@@ -51,11 +51,11 @@ class TooManyReplaysError(APIException):
     """The caller has as many replays under way as one may have: 429."""
 
     status_code = 429
-    default_detail = f"{work.MOST_OPEN} of your replays are not over: wait, or cancel one"
+    default_detail = f"{work.MOST_OPEN} of your replays have not ended: wait, or cancel one"
 
 
 class ReplayView(RecordView):
-    """Replays: one's own, and those of clusters that one sees as a whole."""
+    """Replays: the caller's own, and those of clusters that the caller sees as a whole."""
 
     queryset = Replay.objects.all()
     serializer_class = ReplaySerializer
@@ -97,7 +97,7 @@ class ReplayView(RecordView):
 
     @extend_schema(request=ReplayRequestSerializer, responses={202: ReplaySerializer})
     def create(self, request: Request) -> Response:
-        """Request a replay; a worker carries it out, and its address tells how far it is."""
+        """Request a replay; a worker runs it, and its address shows the progress."""
         sent = self._checked(request.data)
         proposal = _proposal(sent)
         scope = self._scope(sent, proposal)
@@ -120,7 +120,7 @@ class ReplayView(RecordView):
     @extend_schema(request=None, responses=ReplayDetailSerializer)
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, **_names: Any) -> Response:
-        """Stop a replay; one that is over stays as it is."""
+        """Cancel a replay; one that has ended is unchanged."""
         replay = self.get_object()
         is_own = replay.user == request.user.get_username()
         if not is_own and not roles.may(request.user, STOPPING, cluster=replay.cluster):

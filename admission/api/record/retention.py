@@ -46,8 +46,8 @@ class RetentionRunSerializer(serializers.ModelSerializer[RetentionRun]):
 class RetentionSerializer(serializers.Serializer[Any]):
     """How long decisions stay on record; the periods are settings of the installation."""
 
-    allowed_days = serializers.IntegerField(help_text="0: for ever")
-    denied_days = serializers.IntegerField(help_text="0: for ever")
+    allowed_days = serializers.IntegerField(help_text="0: forever")
+    denied_days = serializers.IntegerField(help_text="0: forever")
     due = DueRowsSerializer(many=True, help_text="what the next run would remove")
     runs = RetentionRunSerializer(many=True, help_text=f"the newest {RUNS_SHOWN} removals")
 
@@ -64,7 +64,7 @@ class RetentionView(KnownParameters, APIView):
 
     @extend_schema(responses=RetentionSerializer)
     def get(self, request: Request) -> Response:
-        """Answer with periods, preview and history; nothing is removed."""
+        """Return periods, preview and history; nothing is removed."""
         if not roles.sees_all(request.user):
             raise PermissionDenied(
                 "Retention is of the whole record: it needs a role in the fleet."

@@ -44,10 +44,12 @@ class SavedViewSerializer(Answered, serializers.ModelSerializer[SavedView]):
     query = serializers.CharField(
         required=False,
         allow_blank=True,
-        help_text="as in addresses of the explorer: verdict=denied&namespace=web",
+        help_text="as in the explorer's addresses: verdict=denied&namespace=web",
     )
     shared = serializers.BooleanField(
-        source="is_shared", required=False, help_text="with all who see the places that it names"
+        source="is_shared",
+        required=False,
+        help_text="with everyone who sees the places that it names",
     )
 
     class Meta:
@@ -71,7 +73,7 @@ class SavedViewSerializer(Answered, serializers.ModelSerializer[SavedView]):
 
 
 class SavedViewView(RecordView):
-    """Saved views. Others' shared views are read; their owner and admins change them."""
+    """Saved views: the caller's and shared ones; their owner and admins change them."""
 
     queryset = SavedView.objects.select_related("owner")
     serializer_class = SavedViewSerializer
@@ -86,7 +88,7 @@ class SavedViewView(RecordView):
         return views.filter(pk__in=[view.pk for view in usable_views(self.request.user)])
 
     def create(self, request: Request) -> Response:
-        """Save a search; a used name is refused."""
+        """Save a search; a name in use is refused."""
         return self._keep(_new_view(request), self.sent(request), code=201)
 
     def update(self, request: Request, **_names: Any) -> Response:

@@ -53,7 +53,7 @@ class MeView(KnownParameters, APIView):
 
     @extend_schema(responses=MeSerializer)
     def get(self, request: Request) -> Response:
-        """Answer with what the portal knows about the caller."""
+        """Return what the portal knows about the caller."""
         found = {
             "user": request.user.get_username(),
             "sees_all": roles.sees_all(request.user),

@@ -42,7 +42,7 @@ class RoleBindingSerializer(Answered, serializers.Serializer[RoleBinding]):
         required=False,
         allow_blank=True,
         max_length=63,
-        help_text="a name, or its beginning and *; empty: the whole cluster",
+        help_text="a name, or a prefix and *; empty: the whole cluster",
     )
     created = serializers.DateTimeField(read_only=True)
     created_by = serializers.CharField(read_only=True)
@@ -60,7 +60,7 @@ class RoleBindingSerializer(Answered, serializers.Serializer[RoleBinding]):
 
 
 class RoleBindingView(PolicyView):
-    """Roles given; a change is a new binding in place of the old one."""
+    """Role bindings; to change one, create a new one and delete the old one."""
 
     queryset = RoleBinding.objects.select_related("user", "group")
     serializer_class = RoleBindingSerializer
@@ -76,7 +76,7 @@ class RoleBindingView(PolicyView):
         return bindings if gives else bindings.none()
 
     def create(self, request: Request) -> Response:
-        """Give a role; it holds from the subject's next request on."""
+        """Grant a role; it applies from the subject's next request on."""
         sent_body = self.sent(request)
         place = {name: sent_body.get(name, "") for name in ("cluster", "namespace")}
         self._require(roles.GIVE_ROLES, **place)
@@ -87,7 +87,7 @@ class RoleBindingView(PolicyView):
 
     @extend_schema(request=None, responses={200: RoleBindingSerializer, 204: None})
     def destroy(self, _request: Request, **_names: Any) -> Response:
-        """Take a role back; ``?dryRun=All`` shows it."""
+        """Revoke a role; ``?dryRun=All`` shows it."""
         binding = self.get_object()
         self._require(roles.TAKE_ROLES, cluster=binding.cluster, namespace=binding.namespace)
         if self.is_dry_run:

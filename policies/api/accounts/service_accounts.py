@@ -31,10 +31,10 @@ NAME_PATTERN = "[a-z0-9-]{1,63}"
 
 
 class ServiceAccountSerializer(Answered, serializers.Serializer[ServiceAccount]):
-    """An account of a program; it has roles like any other, and no password."""
+    """An account of a program; it has roles like any other account, and no password."""
 
     name = serializers.CharField(
-        max_length=LONGEST_NAME, help_text="lower-case letters, digits and -; for ever"
+        max_length=LONGEST_NAME, help_text="lower-case letters, digits and -; cannot be changed"
     )
     description = serializers.CharField(required=False, allow_blank=True, max_length=200)
     created = serializers.DateTimeField(read_only=True)
@@ -95,7 +95,7 @@ class ServiceAccountView(PolicyView):
 
     @extend_schema(request=None, responses={200: ServiceAccountSerializer, 204: None})
     def destroy(self, request: Request, **_names: Any) -> Response:
-        """End an account for good; ``?dryRun=All`` shows it."""
+        """End an account permanently; ``?dryRun=All`` shows it."""
         account = self.get_object()
         preconditions.require_match(request, self.etag_of(account))
         if self.is_dry_run:
@@ -125,7 +125,7 @@ ACCOUNT = OpenApiParameter("account", OpenApiTypes.STR, OpenApiParameter.PATH)
 
 @extend_schema(parameters=[ACCOUNT])
 class ServiceAccountTokenView(TokensOfAccountView):
-    """The tokens of a service account, for those who keep service accounts."""
+    """The tokens of a service account, for those who manage service accounts."""
 
     def owner(self) -> Any:
         """The user of the account that the address names."""

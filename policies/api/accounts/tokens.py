@@ -32,7 +32,7 @@ class ApiTokenSerializer(Answered, serializers.ModelSerializer[ApiToken]):
         required=False,
         allow_blank=True,
         max_length=63,
-        help_text="a name, or its beginning and *; empty: every namespace",
+        help_text="a name, or a prefix and *; empty: every namespace",
     )
     days = serializers.IntegerField(
         write_only=True, required=False, min_value=1, max_value=MOST_DAYS, default=DEFAULT_DAYS
@@ -81,7 +81,7 @@ class TokensOfAccountView(PolicyView):
         return rows.filter(pk__in=[token.pk for token in tokens])
 
     def create(self, request: Request, **_names: Any) -> Response:
-        """Create a token; only this response has its secret."""
+        """Create a token; only this response contains its secret."""
         owner = self.owner()
         sent_body = self.sent(request)
         with self.write():
@@ -102,7 +102,7 @@ class TokensOfAccountView(PolicyView):
 
 
 class OwnTokenView(TokensOfAccountView):
-    """One's own tokens. A token lists and creates only those that are worth no more than itself."""
+    """The caller's tokens. A token lists and creates only tokens no stronger than itself."""
 
     def owner(self) -> Any:
         """The caller."""

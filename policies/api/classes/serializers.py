@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from policies.services import ClassPreview
 
 _REASON = "why, for the record"
-_CONFIRM = "the number of deletions, where they are many"
+_CONFIRM = "the number of deletions, as a confirmation where they are many"
 
 
 class ClassMetadataSerializer(Answered, serializers.Serializer[Any]):

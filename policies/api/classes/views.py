@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 CONFIRM: Final = OpenApiParameter(
     "confirmDeletions",
     {"type": "integer", "minimum": 0, "maximum": 10**9},
-    description="the number of policies that go with the class, where they are many",
+    description="the number of policies deleted with it, as a confirmation where they are many",
 )
 _OF_NAMESPACE: Final = {
     "cluster": "namespace__cluster__name",
@@ -80,7 +80,7 @@ class NamespaceClassView(PolicyView):
 
     @extend_schema(responses={200: serializers.ClassPreviewSerializer, 204: None})
     def destroy(self, request: Request, **_names: Any) -> Response:
-        """Delete a class; ``onLeave`` says what becomes of its policies."""
+        """Delete a class; ``onLeave`` says what happens to its policies."""
         fresh = self.get_object()
         self._require("delete")
         preconditions.require_match(request, self.etag_of(fresh), version=fresh.version)
@@ -100,7 +100,7 @@ class NamespaceClassView(PolicyView):
     )
     @action(detail=False, methods=["post"])
     def preview(self, request: Request) -> Response:
-        """What saving this class would do; stores nothing."""
+        """Preview saving this class; stores nothing."""
         if not roles.sees_all(request.user):
             raise PermissionDenied
         return Response(serializers.render_preview(previewed(request.data)))
@@ -110,7 +110,7 @@ class NamespaceClassView(PolicyView):
     )
     @action(detail=True, methods=["post"])
     def leaving(self, request: Request, **_names: Any) -> Response:
-        """Let the held deletions of namespaces that left go on."""
+        """Confirm the held deletions of namespaces that left the class."""
         stored = self.get_object()
         self._require("change")
         body = serializers.ConfirmLeavingSerializer(data=request.data)
@@ -157,7 +157,7 @@ class NamespaceClassView(PolicyView):
 
 
 class ClassMemberView(PolicyView):
-    """The namespaces of classes, with the version in force there and what hinders it."""
+    """The namespaces of classes, with the version in force and what blocks it."""
 
     queryset = ClassMember.objects.select_related("namespace__cluster", "namespace_class")
     serializer_class = serializers.ClassMemberSerializer
@@ -179,7 +179,7 @@ class ClassPolicyView(PolicyView):
     @extend_schema(request=serializers.GiveBackSerializer)
     @action(detail=True, methods=["post"])
     def giveback(self, request: Request, **_names: Any) -> Response:
-        """Let fields that somebody changed follow the class again."""
+        """Make changed fields follow the class again."""
         row = self.get_object()
         place = {"cluster": row.namespace.cluster.name, "namespace": row.namespace.name}
         if not roles.may(request.user, roles.writing(row.kind), **place):

@@ -41,7 +41,7 @@ class LedgerEntrySerializer(Answered, serializers.ModelSerializer[LedgerEntry]):
 class QuotaJournalView(
     PicksMembers, KnownParameters, mixins.ListModelMixin, viewsets.GenericViewSet[LedgerEntry]
 ):
-    """How a quota came to what it uses."""
+    """How a quota reached its used amounts."""
 
     queryset = LedgerEntry.objects.all()
     serializer_class = LedgerEntrySerializer

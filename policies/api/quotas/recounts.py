@@ -36,7 +36,7 @@ class RecountRequestSerializer(serializers.Serializer[Any]):
         required=False, allow_blank=True, max_length=63, help_text="empty: all of the cluster"
     )
     repair = serializers.BooleanField(
-        required=False, default=False, help_text="set what differs to the sum of the charges"
+        required=False, default=False, help_text="set differing amounts to the sum of the charges"
     )
 
 
@@ -59,7 +59,7 @@ class RecountSerializer(serializers.Serializer[Any]):
 
     cluster = serializers.CharField()
     differences = RecountDifferenceSerializer(many=True)
-    repaired = serializers.BooleanField(help_text="whether they were set right")
+    repaired = serializers.BooleanField(help_text="whether they were corrected")
 
 
 class RecountView(KnownParameters, ByRole, APIView):
@@ -78,7 +78,7 @@ class RecountView(KnownParameters, ByRole, APIView):
 
     @extend_schema(request=RecountRequestSerializer, responses=RecountSerializer)
     def post(self, request: Request) -> Response:
-        """Answer with the differences; each namespace is locked while it is counted."""
+        """Return the differences; each namespace is locked while it is counted."""
         serializer = RecountRequestSerializer(data=request.data)
         check_body(request.data, kind="", beside=serializer.fields)
         serializer.is_valid(raise_exception=True)

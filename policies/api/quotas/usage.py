@@ -34,12 +34,12 @@ MOST_DAYS: Final = KEPT.days
 CLUSTER: Final = OpenApiParameter("cluster", str, description="only this one")
 NAMESPACE: Final = OpenApiParameter("namespace", str, description="only this one")
 ATTENTION: Final = OpenApiParameter(
-    "attention", bool, description="only quotas near their limit, at or over it; the worst first"
+    "attention", bool, description="only quotas near, at or over their limit; worst first"
 )
 DAYS: Final = OpenApiParameter(
     "days",
     {"type": "integer", "minimum": 0, "maximum": MOST_DAYS, "default": MOST_DAYS},
-    description=f"how far back, at most {MOST_DAYS} days, as points are kept",
+    description=f"how far back; at most {MOST_DAYS} days",
 )
 
 
@@ -102,7 +102,7 @@ class QuotaUsageListView(KnownParameters, APIView):
 
     @extend_schema(responses=QuotaLevelSerializer(many=True))
     def get(self, request: Request) -> Response:
-        """Answer with one page; a fixed number of queries."""
+        """Return one page; a fixed number of queries."""
         given, is_needed = request.query_params, is_on(request, ATTENTION)
         lines = [
             line
@@ -146,7 +146,7 @@ class QuotaUsageView(KnownParameters, APIView):
 
     @extend_schema(responses=QuotaUsageSerializer)
     def get(self, request: Request, pk: int) -> Response:
-        """Answer with levels and history."""
+        """Return levels and history."""
         since = datetime.now(UTC) - timedelta(days=_days(request))
         seen = roles.visible(ResourceQuota.objects.all(), request.user, **_OF_NAMESPACES)
         stored = get_object_or_404(seen.select_related("namespace__cluster"), pk=pk)
