@@ -108,7 +108,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
     list_display = ("id", "created", "verdict", "cluster", "operation", "kind", "target", "user")
     list_filter = ("verdict", PhaseFilter, "dry_run")
     search_fields = ("id",)
-    search_help_text = "Decision id, request UID, or the beginning of a name."
+    search_help_text = "Decision ID, request UID, or the beginning of a name."
     show_full_result_count = False
     sortable_by = ()
     list_max_show_all = 0
@@ -157,7 +157,7 @@ class AuditHoldAdmin(_HoldAdmin):
         for hold in holds.filter(released__isnull=True):
             hold.release(user=request.user.get_username())
             self.log_change(request, hold, "Released.")
-        self.message_user(request, "The selected holds are released.", messages.SUCCESS)
+        self.message_user(request, "The selected holds were released.", messages.SUCCESS)
 
     def save_model(
         self, request: HttpRequest, obj: AuditHold, form: ModelForm[AuditHold], change: Any

@@ -317,7 +317,7 @@ class WebhookCredentialAdmin(_MayAct, _Fixed):
         )
         # Django logs the object by its key.
         obj.pk = issued.pk
-        messages.warning(request, f"The secret, shown only now: {secret}")
+        messages.warning(request, f"The secret, shown only once: {secret}")
 
     @admin.action(description="Revoke the selected credentials", permissions=["act"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[WebhookCredential]) -> None:

@@ -137,8 +137,8 @@ def _limits_without_default(policy_set: PolicySet) -> Iterator[Lint]:
                     policy=quota.ref,
                     field=f"spec.hard[{name}]",
                     message=(
-                        f"pods whose containers state no {resource} limit will be refused; "
-                        f"a LimitRange with a default {resource} limit would fill it in"
+                        f"pods whose containers set no {resource} limit will be refused; "
+                        f"a LimitRange can set a default {resource} limit"
                     ),
                 )
 
@@ -233,7 +233,7 @@ def _rules_that_never_or_always_fire(policies: tuple[MetadataPolicy, ...]) -> It
         elif all(selector == LabelSelector() for selector in selectors):
             refuses = policy.rules[index].policy_action.reject
             effect = "refuses every object" if refuses else "applies to every object"
-            message = f"rule {index} has no criterion: it {effect} of the namespace"
+            message = f"rule {index} has no criteria: it {effect} in the namespace"
             code = LintCode.REFUSES_EVERYTHING if refuses else LintCode.RULE_ALWAYS_FIRES
         else:
             continue

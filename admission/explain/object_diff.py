@@ -198,7 +198,7 @@ def _sentence(path: str, old_text: str | None, new_text: str | None) -> str:
     if old_text is None:
         return f"{path} was set to {new_text}"
     if new_text is None:
-        return f"{path} was taken away (it was {old_text})"
+        return f"{path} was removed (it was {old_text})"
     return f"{path} was changed from {old_text} to {new_text}"
 
 

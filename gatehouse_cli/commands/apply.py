@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command("apply")
 @planned
-@click.option("--dry-run", is_flag=True, help="Store nothing, as plan.")
+@click.option("--dry-run", is_flag=True, help="Store nothing, like plan.")
 @output_option(OutputForm.TABLE, OutputForm.JSON, OutputForm.YAML)
 @click.pass_context
 def command(context: click.Context, *, request: Request, dry_run: bool, output: OutputForm) -> None:

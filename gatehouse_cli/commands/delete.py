@@ -51,8 +51,8 @@ class _Named:
 @namespace_option
 @cluster_option
 @click.option("--reason", metavar="TEXT", default="", help="Why, for the record.")
-@click.option("--ignore-not-found", is_flag=True, help="What is not there is no error.")
-@click.option("--dry-run", is_flag=True, help="Delete nothing; show what would go.")
+@click.option("--ignore-not-found", is_flag=True, help="Do not fail if an object is missing.")
+@click.option("--dry-run", is_flag=True, help="Delete nothing; show what would be deleted.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @connected
 def command(  # noqa: PLR0913  one parameter an option

@@ -29,14 +29,14 @@ _DECISION_ID: Final = re.compile("[0-9a-z]{16}")
 @click.argument("name", default="")
 @namespace_option
 @cluster_option
-@click.option("--all-clusters", is_flag=True, help="Even if the context has a cluster.")
-@click.option("-l", "--selector", metavar="LABELS", default="", help="As kubectl get -l takes it.")
+@click.option("--all-clusters", is_flag=True, help="Ignore the context's cluster.")
+@click.option("-l", "--selector", metavar="LABELS", default="", help="As in kubectl get -l.")
 @click.option(
     "--filter",
     "filters",
     metavar="PARAMETER=VALUE",
     multiple=True,
-    help="A filter or ordering of the API, as verdict=denied; repeatable.",
+    help="A filter or ordering of the API, such as verdict=denied; repeatable.",
 )
 @click.option("--limit", type=click.IntRange(min=0), help="Show the first ones only; 0 shows all.")
 @output_option()

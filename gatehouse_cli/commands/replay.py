@@ -72,7 +72,7 @@ def _deletions(
     default="7d",
     show_default=True,
     callback=_length,
-    help="How far back, as 7d or 12h.",
+    help="How far back, such as 7d or 12h.",
 )
 @click.option(
     "-n",
@@ -82,7 +82,9 @@ def _deletions(
     multiple=True,
     help="Only decisions of these; by default of the namespaces of the proposed policies.",
 )
-@click.option("--query", metavar="WORDS", default="", help="As the search bar of decisions has it.")
+@click.option(
+    "--query", metavar="WORDS", default="", help="A query, as in the search bar of decisions."
+)
 @cluster_option
 @output_option(OutputForm.TABLE, OutputForm.JSON, OutputForm.YAML)
 @connected

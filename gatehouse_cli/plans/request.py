@@ -110,15 +110,17 @@ _OPTIONS: Final = (
         required=True,
         help="The name of this set of files.",
     ),
-    click.option("-n", "--namespace", metavar="NAME", default="", help="Of files without one."),
+    click.option(
+        "-n", "--namespace", metavar="NAME", default="", help="For objects that name none."
+    ),
     click.option("--create-namespaces", is_flag=True, help="Create missing namespaces."),
-    click.option("--prune", is_flag=True, help="Delete what the set has and the files have not."),
+    click.option("--prune", is_flag=True, help="Delete what the set has and the files lack."),
     click.option(
         "--confirm-deletions",
         type=click.IntRange(min=0),
         metavar="NUMBER",
         default=0,
-        help="So many deletions are meant; needed where they are many.",
+        help="The expected number of deletions; required if there are many.",
     ),
     click.option("--force", is_flag=True, help="Take over fields that others manage."),
     click.option(

@@ -19,7 +19,7 @@ each removal is recorded. Entries of the ledger's journal go with the allowed de
   manage.py audit_retention --dry-run   lists what would go, changes nothing
   manage.py audit_retention
 
-Exit code 0: done, or nothing to do; 1: something should go and could not; 2: wrong usage.
+Exit code 0: done, or nothing to do; 1: something could not be removed; 2: wrong usage.
 """
 
 
@@ -30,7 +30,7 @@ class Command(Console):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
-        parser.add_argument("--dry-run", action="store_true", help="list what would go")
+        parser.add_argument("--dry-run", action="store_true", help="list what would be removed")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Remove, or plan, and report."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 _HELP = """\
-Write policies as YAML that kubectl, and any other reader, understands alike.
+Write policies as YAML for kubectl and other tools.
 
   manage.py export_manifests --cluster prod                       everything, to standard output
   manage.py export_manifests --cluster prod -n web -o web.yaml    one namespace, to a file
@@ -22,7 +22,7 @@ Write policies as YAML that kubectl, and any other reader, understands alike.
   manage.py export_manifests --cluster prod --admission-configuration -o admission.yaml
 
 The order is fixed, nothing that only servers write is in it, and importing it changes nothing.
-limitedResources is no object but a file of the API server: it has an option of its own.
+limitedResources is not an object but a file of the API server: it has its own option.
 Exit code 0: done; 2: wrong usage.
 """
 
@@ -36,8 +36,14 @@ class Command(Console):
         """Declare the arguments."""
         add = parser.add_argument
         add("--cluster", required=True, help="the cluster whose policies are wanted")
-        add("-n", "--namespace", action="append", default=[], help="only this one (repeatable)")
-        add("--kind", action="append", choices=CHOICES, help="only this one (repeatable)")
+        add(
+            "-n",
+            "--namespace",
+            action="append",
+            default=[],
+            help="only this namespace (repeatable)",
+        )
+        add("--kind", action="append", choices=CHOICES, help="only this kind (repeatable)")
         add(
             "--admission-configuration",
             action="store_true",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from policies.manifests.import_bundle import Report
 
 _HELP = """\
-Take over policies from YAML or JSON: LimitRange, MetadataPolicy, ResourceQuota, PriorityClass,
+Import policies from YAML or JSON: LimitRange, MetadataPolicy, ResourceQuota, PriorityClass,
 Namespace, NamespaceClass, lists of them, and the quota plugin's limitedResources
 (AdmissionConfiguration).
 
@@ -47,18 +47,18 @@ class Command(Console):
             "-n",
             "--namespace",
             default=DEFAULT_NAMESPACE,
-            help="of objects that name none (default: %(default)s)",
+            help="for objects that name none (default: %(default)s)",
         )
         add("--dry-run", action="store_true", help="write nothing, show the changes as a diff")
         add(
             "--create-namespaces",
             action="store_true",
-            help="make the namespaces that the cluster has not, instead of refusing",
+            help="create missing namespaces instead of refusing",
         )
         add(
             "--force",
             action="store_true",
-            help="set back what others than imports have set, instead of refusing",
+            help="overwrite what others than imports have set, instead of refusing",
         )
         add("--reason", default="", help="why, for the record")
         add_user(parser)

@@ -46,9 +46,9 @@ class Command(Console):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
         add = parser.add_argument
-        add("--cluster", default="", help="only this one")
-        add("-n", "--namespace", default="", help="only this one; needs --cluster")
-        add("--repair", action="store_true", help="set what differs to the sum of the charges")
+        add("--cluster", default="", help="only this cluster")
+        add("-n", "--namespace", default="", help="only this namespace; needs --cluster")
+        add("--repair", action="store_true", help="set differing amounts to the sum of the charges")
         add_user(parser)
         add("-o", "--output", choices=("text", "json"), default="text", help="default: text")
 

@@ -37,9 +37,9 @@ class Command(Console):
         """Declare the arguments."""
         add = parser.add_argument
         add("cluster", help="the cluster's name")
-        add("--create", action="store_true", help="make the cluster if it is not there")
+        add("--create", action="store_true", help="create the cluster if it does not exist")
         add("--issue", metavar="LABEL", default="", help="issue a credential")
-        add("--days", type=int, default=0, help="let it expire after so many days")
+        add("--days", type=int, default=0, help="let it expire after this number of days")
         add("--revoke", metavar="NUMBER", type=int, help="revoke a credential")
 
     def handle(self, *_args: Any, **options: Any) -> None:

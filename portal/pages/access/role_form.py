@@ -45,7 +45,7 @@ class RoleForm(forms.Form):
     cluster = forms.CharField(
         required=False,
         max_length=253,
-        help_text="Empty: every cluster, later ones too.",
+        help_text="Empty: every cluster, including later ones.",
         widget=forms.TextInput(
             attrs={"autocomplete": "off", "spellcheck": "false", "list": "known-clusters"}
         ),
@@ -53,7 +53,7 @@ class RoleForm(forms.Form):
     namespace = forms.CharField(
         required=False,
         max_length=63,
-        help_text="Empty: the whole cluster. team-* fits all that begin so.",
+        help_text="Empty: the whole cluster. team-* matches all that begin with team-.",
         widget=forms.TextInput(
             attrs={"autocomplete": "off", "spellcheck": "false", "list": "known-namespaces"}
         ),

@@ -31,7 +31,7 @@ class ServiceAccountForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     description = forms.CharField(
-        required=False, max_length=200, help_text="What runs under it, and whom to ask."
+        required=False, max_length=200, help_text="What uses it, and whom to ask."
     )
 
 

@@ -37,7 +37,7 @@ class TokenForm(forms.Form):
     namespace = forms.CharField(
         required=False,
         max_length=63,
-        help_text="Empty: every namespace. A beginning and * fits all that begin so.",
+        help_text="Empty: every namespace. A prefix and * matches all names that begin with it.",
     )
     days = forms.TypedChoiceField(
         coerce=int,

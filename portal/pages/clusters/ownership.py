@@ -96,7 +96,7 @@ class OwnershipView(ClusterTabPage):
             return HttpResponseBadRequest()
         owned_places = self._places(scope)
         if not owned_places:
-            messages.error(self.request, "No object is selected: select objects in the list first.")
+            messages.error(self.request, "Select at least one object in the list.")
         elif action == "take":
             self._take_all(owned_places)
         else:
@@ -126,7 +126,7 @@ class OwnershipView(ClusterTabPage):
         with services.policy_write(self.cluster):
             for place in places:
                 resolution.take_ownership(self.cluster, self.username, **place)
-        messages.success(self.request, f"The portal owns {_places_text(places)} from now on.")
+        messages.success(self.request, f"The portal now owns {_places_text(places)}.")
 
     def _release_all(self, places: list[OwnedPlace]) -> None:
         with services.policy_write(self.cluster):

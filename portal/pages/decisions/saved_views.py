@@ -39,7 +39,7 @@ class SaveView(RecordMixin, View):
         if not view_name:
             messages.error(request, "Give the view a name.")
         elif len(query) > LONGEST_QUERY:
-            messages.error(request, "The query is too long to keep.")
+            messages.error(request, "The query is too long to save: shorten it.")
         else:
             view = view_named(request.user, view_name)
             view.query, view.is_shared = query, bool(request.POST.get("shared"))

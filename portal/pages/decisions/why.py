@@ -235,4 +235,6 @@ def _pretty_json(json_value: Any) -> str:
     if json_value is None:
         return ""
     text = json.dumps(json_value, ensure_ascii=False, indent=2, sort_keys=True)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n… cut here; the API gives all"
+    return (
+        text if len(text) <= LONGEST else f"{text[:LONGEST]}\n… cut here; the API returns all of it"
+    )

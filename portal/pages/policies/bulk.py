@@ -109,7 +109,7 @@ class BulkView(SelectedPolicies):
         if edit is None:
             raise Http404
         if not selected:
-            messages.info(request, "No policy is selected.")
+            messages.info(request, "Select at least one policy.")
             return redirect(self.list_address())
         if len(selected) > bulk_edit.MOST_POLICIES:
             return self._show(
@@ -227,7 +227,7 @@ class UndoView(SelectedPolicies):
         try:
             done = bulk_edit.undo(batch, may=self.may_write, user=self.username)
         except OvertakenError:
-            messages.error(request, "Not undone: one of the policies was written since.")
+            messages.error(request, "Not undone: one of the policies was changed since.")
         except PermissionError:
             messages.error(request, "Not undone: your role no longer allows it.")
         except ValidationError as error:

@@ -35,7 +35,7 @@ class NewPolicyForm(forms.Form):
     namespace = forms.CharField(
         required=False,
         max_length=LONGEST,
-        help_text="One or several, separated by commas; none for a PriorityClass, which has none.",
+        help_text="One or more, separated by commas; leave it empty for a PriorityClass.",
         widget=forms.TextInput(
             attrs={"list": "namespaces", "autocomplete": "off", "spellcheck": "false"}
         ),

@@ -50,7 +50,7 @@ class RaiseManyView(PortalPage):
         if not all(may_raise(request.user, line) for line in lines):
             raise PermissionDenied
         if not lines:
-            messages.error(request, "No quota was chosen.")
+            messages.error(request, "Select at least one quota.")
         elif not reason:
             messages.error(request, "Give a reason: it stays on record. No limit was raised.")
         elif not percent.isdecimal() or len(percent) > 3 or int(percent) not in PERCENT:  # noqa: PLR2004 - digits of 100

@@ -52,7 +52,7 @@ class Command(Console):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
         add = parser.add_argument
-        add("cluster", help="its name")
+        add("cluster", help="the cluster's name")
         add("--namespace", default="", help="only this one, and what concerns the whole cluster")
         add("--check", action="store_true", help="test permissions and webhooks first")
         add("-o", "--output", choices=("text", "json"), default="text", help="default: text")

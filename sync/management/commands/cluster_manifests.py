@@ -69,7 +69,7 @@ class Command(Console):
         """Declare the arguments."""
         add = parser.add_argument
         add("cluster", help="the cluster's name")
-        add("--create", action="store_true", help="make the cluster, its own plugins enforcing")
+        add("--create", action="store_true", help="create the cluster; its own plugins enforce")
         add("--portal-url", default="", help="where the cluster reaches the portal, https")
         add("--ca-file", metavar="FILE", help="the authority of the portal's certificate, PEM")
         add("--portal-namespace", default="", help="of its account there; kept, never judged")
@@ -96,7 +96,7 @@ class Command(Console):
         add("--key-file", metavar="FILE|-", help="a file with a credential that was issued before")
         add("--token-secret", action="store_true", help="add a token that does not expire")
         add("--apply", action="store_true", help="write to the cluster instead of printing")
-        add("--kubeconfig", metavar="FILE|-", help="an administrator's, for --apply; not kept")
+        add("--kubeconfig", metavar="FILE|-", help="an administrator's, for --apply; not stored")
         add("--context", default="", help="a context of that file")
         add("--force-conflicts", action="store_true", help="take over fields of other managers")
         add("-o", "--output", choices=["yaml", "json"], default="yaml", help="how to print")

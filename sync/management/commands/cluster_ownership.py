@@ -46,7 +46,7 @@ class Command(Console):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
         add = parser.add_argument
-        add("cluster", help="its name")
+        add("cluster", help="the cluster's name")
         add("action", choices=_ACTIONS, help="what to do")
         add("--namespace", default="", help="only this namespace (default: the whole cluster)")
         add("--object", default="", metavar="KIND/NAME", help="only this object of the namespace")

@@ -49,7 +49,7 @@ class Command(Console):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
         add = parser.add_argument
-        add("cluster", help="the cluster's name in the portal; made if it is not there")
+        add("cluster", help="the cluster's name in the portal; created if it does not exist")
         add("--kubeconfig", required=True, metavar="FILE|-", help="the file, - for standard input")
         add("--context", default="", help="a context of the file (default: the current one)")
         add(
@@ -58,8 +58,8 @@ class Command(Console):
             default=Authority.NATIVE.value,
             help="who enforces ranges and quotas of a new cluster (default: %(default)s)",
         )
-        add("--anyway", action="store_true", help="replace what works even if this does not")
-        add("--other-cluster", action="store_true", help="the name leads to another cluster now")
+        add("--anyway", action="store_true", help="replace a working connection regardless")
+        add("--other-cluster", action="store_true", help="the name now means another cluster")
         add_user(parser)
         add("--reason", default="", help="why, for the record")
         add("-o", "--output", choices=["text", "json"], default="text", help="the output's format")

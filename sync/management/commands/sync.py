@@ -50,7 +50,7 @@ class Command(Console):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
         add = parser.add_argument
-        add("cluster", help="its name")
+        add("cluster", help="the cluster's name")
         mode = parser.add_mutually_exclusive_group()
         mode.add_argument("--preview", action="store_true", help="write nothing anywhere, report")
         mode.add_argument("--import", action="store_true", help="write nothing to the cluster")
@@ -59,7 +59,7 @@ class Command(Console):
         )
         mode.add_argument("--resume", action="store_true", help="end the pause")
         add("--follow", action="store_true", help="show progress until the run has ended")
-        add("--now", action="store_true", help="do it in this process")
+        add("--now", action="store_true", help="run it in this process")
         add("--timeout", type=float, default=900.0, help="seconds to follow (default: %(default)s)")
         add_user(parser)
         add("--reason", default="", help="why, for the record; --pause needs it")

@@ -42,7 +42,7 @@ class ConnectForm(forms.Form):
         required=False, label="Replace a working connection even if this one does not work"
     )
     is_other_cluster = forms.BooleanField(
-        required=False, label="From now on the name stands for another cluster"
+        required=False, label="The name now means another cluster"
     )
 
     def __init__(self, *args: Any, may_add: bool, **kwargs: Any) -> None:
@@ -53,7 +53,7 @@ class ConnectForm(forms.Form):
         """Refuse a new name from those who may not add clusters."""
         cluster_name: str = self.cleaned_data["name"]
         if not self.may_add and not Cluster.objects.filter(name=cluster_name).exists():
-            raise ValidationError("there is no such cluster, and you may not add one", code="new")
+            raise ValidationError("no cluster has this name, and you may not add one", code="new")
         return cluster_name
 
     def clean(self) -> dict[str, Any]:

@@ -100,7 +100,7 @@ class ObjectView(ClusterTabPage):
                 raise PermissionDenied
             object_names = {"namespace": thing.namespace, "kind": thing.kind, "name": thing.name}
             resolution.take_ownership(self.cluster, self.username, **object_names)
-            messages.success(self.request, "The portal owns this object from now on.")
+            messages.success(self.request, "The portal now owns this object.")
             return redirect(object_address(self.cluster.name, thing))
         author = {"user": self.username, "reason": self.request.POST.get("reason", "")[:1000]}
         if action == "undo":

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 _STEP_NAMES: Final = {
     "Authority": "Who enforces here",
-    "LimitRangeDefaults": "Defaults of limit ranges",
+    "LimitRangeDefaults": "LimitRange defaults",
     "LimitRangeCheck": "Limit ranges",
     "LimitedResources": "Limited resources",
     "MetadataPolicy": "Metadata policies",
     "MetadataPolicyRecheck": "Metadata policies, second check",
-    "PodValidation": "Validity of the pod",
-    "QOSAnnotation": "Annotation of the QoS class",
+    "PodValidation": "Pod validation",
+    "QOSAnnotation": "QoS class annotation",
     "ResourceQuota": "Quotas",
 }
 _RESULTS: Final[dict[str, str]] = {
