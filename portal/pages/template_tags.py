@@ -1,4 +1,4 @@
-"""Template tags: shell, at, when, counted, alert_strip, query_of, words and icons of states."""
+"""Template tags: shell, kept_fields, at, when, counted, alert_strip, query_of, words of states."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from django import template
+from django.utils.html import format_html_join
 
 from policies import roles
 from policies.plurals import counted
@@ -16,6 +17,8 @@ from portal.pages.shell.times import time_element, zone_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from django.utils.safestring import SafeString
 
     from portal.pages.shell.navigation import Shell
 
@@ -61,6 +64,14 @@ KIND_LETTERS: Final = {
 def shell(context: Any) -> Shell:
     """The frame of the page: navigation, breadcrumbs, clusters to choose from."""
     return shell_of(context["request"])
+
+
+@register.simple_tag(takes_context=True)
+def kept_fields(context: Any, *own: str) -> SafeString:
+    """The fields of the address that a form has no field for, hidden; its page is the first."""
+    asked = context["request"].GET
+    fields = [(name, text) for name, text in asked.items() if name not in {*own, "page"} and text]
+    return format_html_join("", '<input type="hidden" name="{}" value="{}">', fields)
 
 
 @register.simple_tag(takes_context=True)

@@ -9,7 +9,6 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
 from django.http import Http404
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -28,17 +27,40 @@ from portal.pages.access.subjects import (
     SORTS,
     Subjects,
     SubjectSearch,
+    any_contains,
     find_subject,
     visible_bindings,
 )
 from portal.pages.access.token_form import revoke_sent
+from portal.pages.lists import columns_of, in_order, order_of, page_of, search_of
 from portal.pages.views import PortalPage, whole_number
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 ROLE_HISTORY: Final = 20
-ROWS: Final = 50
+HEADINGS: Final = (
+    ("name", "Person", ""),
+    ("", "Roles", ""),
+    ("active", "Active", "figure active-cell"),
+)
+_BINDING_ORDER: Final = {
+    "who": ("user__username", "group__name", "cluster", "namespace", "role", "pk"),
+    "role": ("role", "cluster", "namespace", "pk"),
+    "where": ("cluster", "namespace", "role", "pk"),
+    "by": ("created_by", "pk"),
+    "since": ("created", "pk"),
+}
+_BINDING_SEARCHED: Final = (
+    "user__username", "group__name", "role", "cluster", "namespace", "created_by"
+)  # fmt: skip
+_BINDING_HEADINGS: Final = (
+    ("who", "Who", ""),
+    ("role", "Role", ""),
+    ("where", "Where", ""),
+    ("by", "Granted by", "only-wide"),
+    ("since", "Since", "only-wide"),
+)
 
 
 class _RolesPage(PortalPage):
@@ -95,14 +117,16 @@ class PeopleView(_RolesPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The rows that fit, and what the panel shows."""
         reader, sent = self.request.user, self.request.GET
+        order = order_of(sent, SORTS, usual="name")
         wanted = SubjectSearch(
-            words=sent.get("q", "").replace("\0", "").strip()[:100],
+            words=search_of(sent)[:100],
             role=sent["role"] if sent.get("role") in ROLE_WORDS else "",
-            sort=sent["sort"] if sent.get("sort") in SORTS else "name",
+            order=order,
         )
         subjects = Subjects(reader, wanted)
         context = {
-            "page": Paginator(subjects, ROWS).get_page(sent.get("page")),
+            "page": page_of(subjects, self.request),
+            "heads": list(columns_of(HEADINGS, sent, order)),
             "number": len(subjects),
             "wanted": wanted,
             "roles": ROLE_WORDS,
@@ -200,14 +224,17 @@ class RolesView(_RolesPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The bindings of a page by subject, and the history for those who see all."""
         reader = self.request.user
+        asked = self.request.GET
+        search, order = search_of(asked), order_of(asked, _BINDING_ORDER, usual="who")
         bindings = visible_bindings(reader).select_related("user", "group")
-        ordered = bindings.order_by(
-            "user__username", "group__name", "cluster", "namespace", "role", "pk"
-        )
-        page = Paginator(ordered, ROWS).get_page(self.request.GET.get("page"))
+        if search:
+            bindings = bindings.filter(any_contains(search, *_BINDING_SEARCHED))
+        page = page_of(in_order(bindings, _BINDING_ORDER, order), self.request)
         return super().get_context_data(
             **kwargs,
             page=page,
+            search=search,
+            columns=list(columns_of(_BINDING_HEADINGS, asked, order)),
             bindings=[_binding_line(each, reader) for each in page],
             role_words=ROLE_WORDS.items(),
             history=services.role_history()[:ROLE_HISTORY] if roles.sees_all(reader) else (),

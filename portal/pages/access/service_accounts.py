@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
 from django.contrib import messages
@@ -13,13 +13,32 @@ from django.shortcuts import get_object_or_404, redirect
 from policies import roles, services
 from policies.services.service_accounts import LONGEST_NAME
 from portal.pages.access.role_form import role_words
+from portal.pages.access.subjects import any_contains
 from portal.pages.access.token_form import TokenForm, issued_by_form, revoke_sent
+from portal.pages.lists import columns_of, in_order, order_of, page_of, search_of
 from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from policies.models import ServiceAccount
+
+
+_ORDER: Final = {
+    "name": ("user__username",),
+    "roles": ("role_number", "user__username"),
+    "tokens": ("token_number", "user__username"),
+    "used": ("last_used", "user__username"),
+    "created": ("created", "user__username"),
+}
+_HEADINGS: Final = (
+    ("name", "Name", ""),
+    ("", "For", ""),
+    ("roles", "Roles", "figure"),
+    ("tokens", "Tokens", "figure"),
+    ("used", "Last used", ""),
+    ("created", "Created", ""),
+)
 
 
 class ServiceAccountForm(forms.Form):
@@ -53,14 +72,24 @@ class ServiceAccountListView(_KeepersPage):
     template_name = "access/service_accounts.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The accounts with the numbers of their roles and tokens; one query."""
+        """A page of accounts with the numbers of their roles and tokens; two queries."""
+        asked = self.request.GET
+        search, order = search_of(asked), order_of(asked, _ORDER, usual="name")
         accounts = services.service_accounts().annotate(
             role_number=Count("user__role_bindings", distinct=True),
             token_number=Count("user__auth_token_set", distinct=True),
             last_used=Max("user__auth_token_set__last_used"),
         )
-        form_context = {"form": ServiceAccountForm(), **kwargs}
-        return super().get_context_data(**form_context, accounts=accounts)
+        if search:
+            accounts = accounts.filter(any_contains(search, "user__username", "description"))
+        page = page_of(in_order(accounts, _ORDER, order), self.request)
+        return super().get_context_data(
+            **{"form": ServiceAccountForm(), **kwargs},
+            page=page,
+            accounts=page.object_list,
+            search=search,
+            columns=list(columns_of(_HEADINGS, asked, order)),
+        )
 
     def post(self, request: HttpRequest) -> HttpResponse:
         """Create an account, and go to its page."""

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterator
 
-    from django.db.models import QuerySet
+    from django.db.models import OrderBy, QuerySet
 
 GROUP: Final = "group:"
 """Begins the key of a group, as in the form of a role."""
-SORTS: Final = {"name": "Name", "active": "Active"}
+SORTS: Final = ("name", "active")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ class SubjectSearch:
 
     words: str = ""
     role: str = ""
-    sort: str = "name"
+    order: tuple[str, bool] = ("name", False)
+    """The column, and whether downwards."""
 
 
 def visible_bindings(reader: Any) -> QuerySet[RoleBinding]:
@@ -122,8 +123,8 @@ def _fitting_users(
     users: QuerySet[User], bindings: QuerySet[RoleBinding], wanted: SubjectSearch
 ) -> QuerySet[User]:
     if wanted.words:
-        by_name = _any_contains(wanted.words, "username", "first_name", "last_name", "email")
-        bound = bindings.filter(_any_contains(wanted.words, "role", "cluster", "namespace"))
+        by_name = any_contains(wanted.words, "username", "first_name", "last_name", "email")
+        bound = bindings.filter(any_contains(wanted.words, "role", "cluster", "namespace"))
         users = users.filter(by_name | Q(pk__in=bound.order_by().values("user_id")))
     if wanted.role:
         bound = bindings.filter(role=wanted.role)
@@ -133,9 +134,8 @@ def _fitting_users(
         active=Coalesce("last_login", Max("auth_token_set__last_used")),
         token_number=Count("auth_token_set", filter=is_valid),
     )
-    order = F("active").desc(nulls_last=True) if wanted.sort == "active" else F("username").asc()
     return (
-        counted_users.order_by(order, "username")
+        counted_users.order_by(*_ordering(wanted, "username"))
         .select_related("service_account")
         .prefetch_related(Prefetch("role_bindings", bindings), "groups")
     )
@@ -145,8 +145,8 @@ def _fitting_groups(
     groups: QuerySet[Group], bindings: QuerySet[RoleBinding], wanted: SubjectSearch
 ) -> QuerySet[Group]:
     if wanted.words:
-        bound = bindings.filter(_any_contains(wanted.words, "role", "cluster", "namespace"))
-        by_name = _any_contains(wanted.words, "name")
+        bound = bindings.filter(any_contains(wanted.words, "role", "cluster", "namespace"))
+        by_name = any_contains(wanted.words, "name")
         groups = groups.filter(by_name | Q(pk__in=bound.order_by().values("group_id")))
     if wanted.role:
         bound = bindings.filter(role=wanted.role)
@@ -154,10 +154,20 @@ def _fitting_groups(
     counted_groups = groups.annotate(
         active=Max("user__last_login"), members=Count("user", filter=Q(user__is_active=True))
     )
-    return counted_groups.order_by("name").prefetch_related(Prefetch("role_bindings", bindings))
+    ordered_groups = counted_groups.order_by(*_ordering(wanted, "name"))
+    return ordered_groups.prefetch_related(Prefetch("role_bindings", bindings))
 
 
-def _any_contains(words: str, *fields: str) -> Q:
+def _ordering(wanted: SubjectSearch, name: str) -> tuple[OrderBy, OrderBy]:
+    """By name, or by the last activity; whoever never was active comes last."""
+    column, is_down = wanted.order
+    by_column = F("active" if column == "active" else name)
+    ordering = by_column.desc(nulls_last=True) if is_down else by_column.asc(nulls_last=True)
+    return ordering, F(name).asc()
+
+
+def any_contains(words: str, *fields: str) -> Q:
+    """Whether one of these fields contains the words, in any case of letters."""
     found = Q()
     for field in fields:
         found |= Q(**{f"{field}__icontains": words})

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.core.paginator import Paginator
 from django.shortcuts import get_object_or_404, redirect
 
 from policies import services
@@ -15,6 +14,7 @@ from policies.manifests.render import render_manifests
 from policies.models import ClassMember, ClassPolicy, NamespaceClass, NamespaceClassVersion
 from policies.plurals import counted
 from portal.pages.classes.list import FleetPage, counted_classes
+from portal.pages.lists import columns_of, in_order, order_of, page_of, search_of
 from portal.pages.views import whole_number
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from policies.managed_fields import ManagedField
 
-PAGE_SIZE: Final = 50
 EXCEPTIONS_SHOWN: Final = 100
 VERSIONS_SHOWN: Final = 20
 
@@ -49,6 +48,19 @@ _PLURALS: Final = {
 }
 
 
+_MEMBER_ORDER: Final = {
+    "name": ("namespace__name", "namespace__cluster__name"),
+    "cluster": ("namespace__cluster__name", "namespace__name"),
+    "version": ("version", "namespace__cluster__name", "namespace__name"),
+}
+_MEMBER_HEADINGS: Final = (
+    ("name", "Namespace", ""),
+    ("cluster", "Cluster", ""),
+    ("version", "Version", "figure"),
+    ("", "State", ""),
+)
+
+
 class ClassPageView(FleetPage):
     """One class; its forms give exceptions back, and let held deletions go on."""
 
@@ -63,11 +75,12 @@ class ClassPageView(FleetPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The class, a page of its namespaces, the first exceptions, the newest versions."""
         stored = self.namespace_class
-        members = (
-            ClassMember.objects.filter(namespace_class=stored)
-            .select_related("namespace__cluster")
-            .order_by("namespace__cluster__name", "namespace__name")
-        )
+        asked = self.request.GET
+        search, order = search_of(asked), order_of(asked, _MEMBER_ORDER, usual="cluster")
+        members = ClassMember.objects.filter(namespace_class=stored)
+        if search:
+            members = members.filter(namespace__name__icontains=search)
+        members = in_order(members.select_related("namespace__cluster"), _MEMBER_ORDER, order)
         changed = (
             ClassPolicy.objects.filter(namespace_class=stored, exception_count__gt=0)
             .select_related("namespace__cluster")
@@ -78,7 +91,9 @@ class ClassPageView(FleetPage):
             stored=stored,
             value=stored.value,
             yaml=render_manifests([stored.manifest]),
-            page=Paginator(members, PAGE_SIZE).get_page(self.request.GET.get("page")),
+            page=page_of(members, self.request),
+            search=search,
+            columns=list(columns_of(_MEMBER_HEADINGS, asked, order)),
             exceptions=[
                 ExceptionLine(row, services.exceptions_of(row))
                 for row in changed[:EXCEPTIONS_SHOWN]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from django.core.paginator import Paginator
 from django.urls import reverse
 
 from policies.db.clock import read_clock
 from portal.pages.clusters.head import ClusterTabPage
 from portal.pages.clusters.status import Mark, webhook_mark
+from portal.pages.lists import columns_of, order_of, page_of, search_of
 from portal.pages.views import PAUSING
 from sync.enforcement.gaps import GapRemedy
 from sync.enforcement.survey import Because, Enforcer, survey
@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     from sync.enforcement.gaps import Gap
     from sync.enforcement.survey import EnforcementSurvey, Holding
 
-PAGE_SIZE: Final = 50
+_ORDER: Final = ("name", "missing")
+_HEADINGS: Final = (
+    ("name", "Namespace", ""),
+    *(("", kind, "") for kind in WRITTEN_KINDS),
+    ("missing", "Missing", ""),
+)
 _REASONS: Final = {
     Because.ONLY_WARNS.value: "all of them only warn or record",
     Because.LEFT_OUT.value: "the webhooks leave the namespace out",
@@ -92,9 +97,11 @@ class EnforcementView(ClusterTabPage):
             for remedy, page in _PAGES.items()
             if not page.permission or self.may(page.permission)
         }
-        search = self.request.GET.get("q", "").replace("\0", "").strip()
-        names = [name for name in namespaces_of(found) if search in name]
-        page = Paginator(names, PAGE_SIZE).get_page(self.request.GET.get("page"))
+        asked = self.request.GET
+        search = search_of(asked)
+        name, is_down = order = order_of(asked, _ORDER, usual="missing")
+        names = [each for each in namespaces_of(found, name) if search in each]
+        page = page_of(names[::-1] if is_down else names, self.request)
         return super().get_context_data(
             **kwargs,
             survey=found,
@@ -102,16 +109,17 @@ class EnforcementView(ClusterTabPage):
             lines=lines_of(found, page.object_list, pages),
             page=page,
             search=search,
+            columns=list(columns_of(_HEADINGS, asked, order)),
             gaps=[mended(found.cluster, gap, pages) for gap in found.cluster_gaps],
             webhook_mark=webhook_mark(self.cluster, read_clock()),
         )
 
 
-def namespaces_of(found: EnforcementSurvey) -> list[str]:
-    """The namespaces with policies, those in which something is missing first."""
+def namespaces_of(found: EnforcementSurvey, order: str = "missing") -> list[str]:
+    """The namespaces with policies by name, or those in which something is missing first."""
     lacking = {gap.namespace for gap in found.gaps if gap.namespace}
     names = lacking.union(each.namespace for each in found.holdings)
-    return sorted(names, key=lambda name: (name not in lacking, name))
+    return sorted(names, key=lambda name: (order == "missing" and name not in lacking, name))
 
 
 def lines_of(

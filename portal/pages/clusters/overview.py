@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.core.paginator import Paginator
 from django.http import HttpResponseBadRequest
 from django.shortcuts import redirect
 from django.utils import timezone
 
 from policies import roles
 from portal.pages.clusters.busiest import busiest
-from portal.pages.clusters.columns import columns_of, order_of
 from portal.pages.clusters.drift.list import queue_permissions
 from portal.pages.clusters.drift.queue import in_order, lines_of
 from portal.pages.clusters.head import ClusterTabPage
 from portal.pages.clusters.health import facts_of
 from portal.pages.clusters.status import NEEDS_A_LOOK, cluster_statuses, clusters_in_part
 from portal.pages.clusters.usage_differences import ledger_differences
+from portal.pages.lists import columns_of, order_of, page_of, search_of
 from portal.pages.views import PAUSING, ClusterPage, PortalPage
 from sync.enforcement.next_steps import is_set_up, next_steps
 from sync.enforcement.survey import survey
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 SHOWN: Final = 8
 """Rows of drift here; the rest is on the drift's own page."""
 RUNS_SHOWN: Final = 5
-PAGE_SIZE: Final = 50
 FLEET_HEADINGS: Final = (
     ("name", "Cluster", "what"),
     ("connection", "Connection", "state"),
@@ -73,7 +71,7 @@ class FleetView(PortalPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The lines and their totals."""
         asked, user = self.request.GET, self.request.user
-        search = asked.get("q", "").replace("\0", "").strip()
+        search = search_of(asked)
         known = cluster_statuses(user)
         connected = [row for row in known if hasattr(row.cluster, "connection")]
         name, is_down = order = order_of(asked, FLEET_ORDER, usual="name")
@@ -82,7 +80,7 @@ class FleetView(PortalPage):
         return super().get_context_data(
             **kwargs,
             rows=known,
-            page=Paginator(found, PAGE_SIZE).get_page(asked.get("page")),
+            page=page_of(found, self.request),
             columns=list(columns_of(FLEET_HEADINGS, asked, order)),
             search=search,
             sees_all=roles.sees_all(user),

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from django.core.paginator import Paginator
 from django.db.models import Count
 from django.utils import timezone
 
@@ -15,9 +14,9 @@ from policies import roles, snapshot
 from policies.drafts.kinds import KINDS
 from policies.models import LimitRange, MetadataPolicy, Namespace, ResourceQuota
 from policies.snapshot.quota_levels import visible_quotas
-from portal.pages.clusters.columns import columns_of, order_of
 from portal.pages.clusters.head import ClusterTabPage
 from portal.pages.clusters.status import NEEDS_A_LOOK
+from portal.pages.lists import columns_of, order_of, page_of, search_of
 from portal.pages.namespaces.figures import DAY
 from portal.pages.shell.chosen import chosen_cluster
 from portal.pages.views import PortalPage
@@ -27,13 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from django.db.models import QuerySet
-    from django.http import QueryDict
+    from django.http import HttpRequest
 
     from policies.ledger.usage import Level
 
     Place = tuple[str, str]
 
-PAGE_SIZE: Final = 50
 _COUNTED_MODELS: Final = {"ranges": LimitRange, "rules": MetadataPolicy, "quotas": ResourceQuota}
 _NO_LEVEL: Final = (-1, -1)
 
@@ -107,7 +105,7 @@ class NamespaceListView(ClusterTabPage):
         """A page of lines; a fixed number of queries for any number of namespaces."""
         context = super().get_context_data(**kwargs)
         found = Namespace.objects.filter(cluster=self.cluster)
-        listed = list_page(found, self.request.user, self.request.GET, clusters=False)
+        listed = list_page(found, self.request, clusters=False)
         return {**context, **listed}
 
 
@@ -121,16 +119,17 @@ class AllNamespacesView(PortalPage):
         found, cluster = Namespace.objects.all(), chosen_cluster(self.request)
         if cluster:
             found = found.filter(cluster__name=cluster)
-        listed = list_page(found, self.request.user, self.request.GET, clusters=not cluster)
+        listed = list_page(found, self.request, clusters=not cluster)
         return super().get_context_data(**kwargs, **listed, cluster_name=cluster)
 
 
 def list_page(
-    found: QuerySet[Namespace], user: Any, asked: QueryDict, *, clusters: bool
+    found: QuerySet[Namespace], request: HttpRequest, *, clusters: bool
 ) -> dict[str, Any]:
     """The lines asked for, in their order, and the parts with their numbers."""
+    user, asked = request.user, request.GET
     seen = roles.visible(found, user, cluster="cluster__name", namespace="name")
-    search = asked.get("q", "").replace("\0", "").strip()
+    search = search_of(asked)
     if search:
         seen = seen.filter(name__icontains=search)
     part = asked.get("part", "") if asked.get("part", "") in PARTS else ""
@@ -140,7 +139,7 @@ def list_page(
     lines.sort(key=ORDER["name"])
     lines.sort(key=ORDER[name], reverse=is_down)
     chosen = [line for line in lines if PARTS[part][1](line)]
-    page = Paginator(chosen, PAGE_SIZE).get_page(asked.get("page"))
+    page = page_of(chosen, request)
     headings = HEADINGS if clusters else tuple(each for each in HEADINGS if each[0] != "cluster")
     return {
         "lines": page.object_list,

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
-from django.core.paginator import Paginator
 from django.shortcuts import redirect
 from django.urls import reverse
 
@@ -16,6 +15,7 @@ from engine.policy import Enforcement
 from policies import roles
 from policies.drafts.kinds import BY_NAME
 from policies.models import PolicyRevision
+from portal.pages.lists import page_of
 from portal.pages.policies.choices import FacetFigures, facets_of, query_of, tabs_of
 from portal.pages.policies.fleet.columns import (
     column_choices,
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from admission.record.policy_hits import RecentHits
     from portal.pages.policies.selection import Asked, PolicyCounts, PolicyRow
 
-ON_A_PAGE: Final = 50
 HITS_OF: Final = timedelta(hours=24)
 NO_HITS: Final = PolicyHits()
 KEPT: Final = (*COUNTED, "user", "label", "order", "group", "columns")
@@ -67,9 +66,7 @@ class PolicyListView(PortalPage):
         figures = FacetFigures(
             counts=counts, by_user=selection.by_user(), by_label=selection.by_label()
         )
-        page = Paginator(_paged(selection, counts, hits), ON_A_PAGE).get_page(
-            self.request.GET.get("page")
-        )
+        page = page_of(_paged(selection, counts, hits), self.request)
         narrowing = dict.fromkeys(NARROWING, "")
         return super().get_context_data(
             **kwargs,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from django.core.paginator import Paginator
-
 from admission.record.consumers import quotas_charged_by
 from policies.models import PriorityClass
+from portal.pages.lists import page_of
 from portal.pages.quotas.board_heads import BoardOrder
 from portal.pages.quotas.panel import panel_of
 from portal.pages.shell.chosen import chosen_cluster, visible_clusters
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from portal.pages.shell.quota_lines import QuotaLine
     from portal.pages.shell.quota_trends import QuotaTrend
 
-PAGE_SIZE: Final = 50
 LONGEST_FILTER: Final = 253
 FILTERS: Final = ("q", "resource", "class", "owner")
 NO_CLASS: Final = "none"
@@ -56,7 +54,7 @@ class QuotaBoardView(PortalPage):
         found = order.sort(self._matching(lines, asked))
         needy = [line for line in found if line.needs_attention]
         only = query.get("needs") == "attention"
-        page = Paginator(needy if only else found, PAGE_SIZE).get_page(query.get("page"))
+        page = page_of(needy if only else found, self.request)
         shown = list(page)
         rows = [
             BoardRow(line, trend, may_raise(user, line))

@@ -6,20 +6,28 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import unescape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.db import transaction
 from django.utils import timezone
 
-from admission.models import AuditEvent, decision_id, partitions
+from admission.models import AuditEvent, AuditHold, decision_id, partitions
+from policies import services
 from policies.models import (
+    ClassMember,
     LimitRange,
     Namespace,
+    NamespaceClass,
     PolicyRevision,
+    RoleBinding,
 )
-from sync.models import ClusterConnection, SyncedObject
+from sync.models import ClusterConnection, SyncedObject, SyncResult, SyncRun
 from tests import factories
+from tests.namespace_classes import class_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +35,9 @@ if TYPE_CHECKING:
     from django.test import Client
 
 pytestmark = pytest.mark.django_db
+RUN: Final = "6f1c1d52-0000-4000-8000-000000000001"
 NAMES: Final = [f"item-{number:02}" for number in range(60)]
+TEMPLATES: Final = Path(settings.BASE_DIR) / "templates"
 _ROWS: Final = re.compile(r"<(table|ul)[^>]*\sdata-rows.*?</\1>", re.DOTALL)
 _TAG: Final = re.compile(r"<[^>]+>")
 _NAME: Final = re.compile(r"\bitem-\d\d\b")
@@ -51,6 +61,13 @@ def quotas() -> None:
         spec = {"hard": {"pods": "3"}}
         manifest = factories.manifest("ResourceQuota", spec, name=place.name, namespace=place.name)
         factories.apply(manifest)
+
+
+def limited() -> None:
+    namespaces()
+    LimitRange.objects.bulk_create(
+        LimitRange(namespace=each, name="limits") for each in Namespace.objects.all()
+    )
 
 
 def clusters() -> None:
@@ -95,6 +112,61 @@ def persons() -> None:
     user_model.objects.bulk_create(user_model(username=name) for name in NAMES)
 
 
+def bindings() -> None:
+    persons()
+    RoleBinding.objects.bulk_create(
+        RoleBinding(user=user, role="viewer", created_by="ada")
+        for user in get_user_model().objects.filter(username__in=NAMES)
+    )
+
+
+def accounts() -> None:
+    author = get_user_model().objects.create_superuser("keeper")
+    for name in NAMES:
+        services.create_service_account(name=name, description="", author=author)
+
+
+def holds() -> None:
+    today = timezone.now().date()
+    AuditHold.objects.bulk_create(
+        AuditHold(cluster="prod", namespace=name, first_day=today, reason="asked") for name in NAMES
+    )
+
+
+def classes() -> None:
+    NamespaceClass.objects.bulk_create(
+        NamespaceClass(name=name, version=1, manifest=class_manifest(name)) for name in NAMES
+    )
+
+
+def members() -> None:
+    stored = NamespaceClass.objects.create(
+        name="every", version=1, manifest=class_manifest("every")
+    )
+    namespaces()
+    ClassMember.objects.bulk_create(
+        ClassMember(namespace_class=stored, namespace=each, version=1)
+        for each in Namespace.objects.all()
+    )
+
+
+def runs() -> None:
+    cluster = factories.cluster()
+    SyncRun.objects.bulk_create(
+        SyncRun(cluster=cluster, mode="import", state="done", user=name) for name in NAMES
+    )
+
+
+def results() -> None:
+    run = SyncRun.objects.create(
+        cluster=factories.cluster(), mode="import", state="done", uid=RUN, total=60
+    )
+    SyncResult.objects.bulk_create(
+        SyncResult(run=run, kind="LimitRange", namespace="team", name=name, outcome="done")
+        for name in NAMES
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class List:
     """A list: its address, what fills it, the field that searches, and what a row may be."""
@@ -104,8 +176,8 @@ class List:
     search: str
     picks: str = ""
     """What is in the page where rows can be picked; empty where no action takes many."""
-    turns: bool = True
-    """Whether columns sort it both ways; logs are by time, people by name or by activity."""
+    by_time: bool = False
+    """Whether it is a log: one goes on from row to row, not to a page by its number."""
 
 
 LISTS: Final = {
@@ -120,9 +192,17 @@ LISTS: Final = {
     "drift of a cluster": List(
         address="/clusters/prod/objects/", made_by=drift, search="q", picks='name="object"'
     ),
-    "people": List(address="/people/", made_by=persons, search="q", turns=False),
-    "history": List(address="/clusters/-/changes/", made_by=history, search="words", turns=False),
-    "decisions": List(address="/decisions/", made_by=decisions, search="q", turns=False),
+    "runs": List(address="/clusters/prod/runs/", made_by=runs, search="q"),
+    "results of a run": List(address=f"/clusters/prod/runs/{RUN}/", made_by=results, search="q"),
+    "enforcement": List(address="/clusters/prod/enforcement/", made_by=limited, search="q"),
+    "classes": List(address="/namespace-classes/", made_by=classes, search="q"),
+    "namespaces of a class": List(address="/namespace-classes/every/", made_by=members, search="q"),
+    "people": List(address="/people/", made_by=persons, search="q"),
+    "roles": List(address="/people/roles/", made_by=bindings, search="q"),
+    "service accounts": List(address="/people/service-accounts/", made_by=accounts, search="q"),
+    "holds": List(address="/decisions/holds/", made_by=holds, search="q"),
+    "history": List(address="/clusters/-/changes/", made_by=history, search="words", by_time=True),
+    "decisions": List(address="/decisions/", made_by=decisions, search="q", by_time=True),
 }
 
 
@@ -162,7 +242,36 @@ def test_a_search_finds_the_one_row(admin: Client, each: List) -> None:
     assert names_in(page) == ["item-57"]
 
 
-SORTED: Final = {name: each for name, each in LISTS.items() if each.turns}
+@pytest.mark.parametrize("each", LISTS.values(), ids=LISTS.keys())
+def test_a_page_has_as_many_rows_as_were_asked_for_last(admin: Client, each: List) -> None:
+    if each.by_time:
+        return
+    each.made_by()
+    assert len(names_in(page_of(admin, each.address, rows="25"))) == 25
+    assert len(names_in(page_of(admin, each.address))) == 25
+    assert names_in(page_of(admin, each.address, rows="100", page="1")) == names_in(
+        page_of(admin, each.address, rows="7")
+    )
+    assert len(names_in(page_of(admin, each.address))) == len(NAMES)
+
+
+def test_each_page_with_numbered_pages_is_tested_here(admin: Client) -> None:
+    known = set()
+    for each in LISTS.values():
+        with transaction.atomic():
+            each.made_by()
+            response: Any = admin.get(each.address)
+            known |= {template.name for template in response.templates}
+            transaction.set_rollback(True)
+    paged = {
+        str(path.relative_to(TEMPLATES))
+        for path in TEMPLATES.rglob("*.html")
+        if "parts/_pager.html" in path.read_text()
+    }
+    assert paged <= known
+
+
+SORTED: Final = {name: each for name, each in LISTS.items() if not each.by_time}
 
 
 @pytest.mark.parametrize("each", SORTED.values(), ids=SORTED.keys())

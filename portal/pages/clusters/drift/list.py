@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from django.core.paginator import Paginator
 from django.db.models import Count, Q, QuerySet
 
 from policies import roles
 from policies.models import Cluster
-from portal.pages.clusters.columns import columns_of, order_of
 from portal.pages.clusters.drift.queue import STATE_WORDS, in_order, lines_of
 from portal.pages.clusters.head import ClusterTabPage
 from portal.pages.clusters.status import NEEDS_A_LOOK
+from portal.pages.lists import columns_of, order_of, page_of, search_of
 from portal.pages.shell.chosen import chosen_cluster
 from portal.pages.views import PortalPage
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:
-    from django.http import QueryDict
+    from django.http import HttpRequest
 
-PAGE_SIZE: Final = 50
 ALL: Final = "all"
 _HEADINGS: Final = (
     # What sorts by it, its label, its look.
@@ -55,7 +53,7 @@ class ObjectListView(ClusterTabPage):
         return {
             **context,
             **queue_permissions(self),
-            **queue_page(objects, self.request.GET),
+            **queue_page(objects, self.request),
             "may_own": self.may("sync.add_syncownership"),
             "is_compared": objects.exists(),
         }
@@ -75,7 +73,7 @@ class DriftView(PortalPage):
             seen = seen.filter(cluster__name=cluster)
         return super().get_context_data(
             **kwargs,
-            **queue_page(seen, self.request.GET),
+            **queue_page(seen, self.request),
             may_settle=roles.may_somewhere(self.request.user, "sync.change_syncedobject"),
             may_release=roles.may_somewhere(self.request.user, "sync.delete_syncownership"),
             shows_clusters=not cluster,
@@ -86,20 +84,21 @@ class DriftView(PortalPage):
         )
 
 
-def queue_page(objects: QuerySet[SyncedObject], asked: QueryDict) -> dict[str, Any]:
+def queue_page(objects: QuerySet[SyncedObject], request: HttpRequest) -> dict[str, Any]:
     """The rows, the states with their numbers, and what was asked for."""
+    asked = request.GET
     wanted = asked.get("state", "")
     states = [state for state in wanted.split(",") if state in STATE_WORDS]
     if not states and wanted != ALL:
         states = list(NEEDS_A_LOOK)
-    search = asked.get("q", "").replace("\0", "").strip()
+    search = search_of(asked)
     counts = dict(objects.order_by().values_list("state").annotate(Count("id")))
     found = objects.filter(state__in=states) if states else objects
     if search:
         found = found.filter(Q(namespace__icontains=search) | Q(name__icontains=search))
     order = order_of(asked, _ORDERS, usual="state")
     rows = _sorted(found, *order).select_related("cluster")
-    page = Paginator(rows, PAGE_SIZE).get_page(asked.get("page"))
+    page = page_of(rows, request)
     return {
         "lines": lines_of(page),
         "page": page,

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from admission.models import AuditEvent, decision_id, partitions
 from policies.models import ResourceQuota
-from portal.pages.policies.list import ON_A_PAGE
+from portal.pages.lists import USUAL_ROWS
 from sync.models import ClusterConnection, SyncedObject
 from tests import factories, people
 
@@ -287,7 +287,7 @@ def test_pages_hold_each_policy_once_with_exact_totals(
     made = ResourceQuota.objects.get(name="q-000")
     ResourceQuota.objects.bulk_create(
         ResourceQuota(namespace=made.namespace, name=f"q-{number:03}")
-        for number in range(1, 2 * ON_A_PAGE + 4)
+        for number in range(1, 2 * USUAL_ROWS + 4)
     )
     decided(2, "ResourceQuota", "q-077")
     decided(3, "ResourceQuota", "q-077")
@@ -295,9 +295,9 @@ def test_pages_hold_each_policy_once_with_exact_totals(
         first = listed(reader)
     assert names(first)[:3] == ["q-077", "q-000", "q-001"]
     found = [name for page in (1, 2, 3) for name in names(listed(reader, f"?page={page}"))]
-    assert len(found) == len(set(found)) == first["total"] == 2 * ON_A_PAGE + 5
+    assert len(found) == len(set(found)) == first["total"] == 2 * USUAL_ROWS + 5
     assert len(names(listed(reader, "?page=3"))) == 5
-    assert names(listed(reader, "?order=name&page=2"))[0] == f"q-{ON_A_PAGE:03}"
+    assert names(listed(reader, "?order=name&page=2"))[0] == f"q-{USUAL_ROWS:03}"
 
 
 @pytest.mark.usefixtures("fleet")
