@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from engine.kept_tests import (
     decode_kept_test,
     encode_kept_test,
     judge_test,
+    plain,
     validate_kept_test,
 )
 from engine.policy_manifests import build_policy_set
@@ -222,3 +224,20 @@ def test_what_may_be_secret_is_not_kept() -> None:
 )
 def test_odd_objects_are_judged_and_nothing_raises(obj: dict[str, Any]) -> None:
     aspects(kept(object=obj), LIMITS, LABELS, QUOTA)
+
+
+def test_an_object_that_cannot_be_read_is_red() -> None:
+    test = dataclasses.replace(decode_kept_test(kept()), object={"metadata": 5})
+    judged = judge_test(test, build_policy_set([], namespace="team"))
+    assert judged.decision is None
+    assert [each.aspect for each in judged.differences] == ["object"]
+
+
+def test_a_removal_that_is_expected_and_not_made_is_red() -> None:
+    removal = {"op": "remove", "path": "/metadata/labels/team"}
+    without = aspects(kept(expect={**ALLOWED, "patch": []}))
+    assert aspects(kept(expect={**ALLOWED, "patch": [removal]})) == ["patch", *without]
+
+
+def test_fractions_of_what_an_api_server_made_become_texts() -> None:
+    assert plain({"a": [RawNumber("0.50"), RawNumber("5")]}) == {"a": ["0.50", 5]}
