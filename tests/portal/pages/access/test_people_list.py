@@ -81,7 +81,7 @@ def test_rows_tell_roles_groups_and_the_last_activity(world: Mapping[str, Any]) 
     assert rows["eve"].roles == "by group ours"
     assert (rows["ci"].detail, rows["ci"].active) == ("service, 1 token", used)
     assert (rows["group:ours"].detail, rows["group:ours"].roles) == ("group of 1", "viewer test")
-    assert keys(signed_in(world["root"]), sort="active")[:2] == ["root", "ci"]
+    assert keys(signed_in(world["root"]), sort="-active")[:2] == ["root", "ci"]
 
 
 def test_number_of_queries_does_not_grow(world: Mapping[str, Any]) -> None:

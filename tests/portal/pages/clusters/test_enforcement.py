@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from portal.pages.clusters import enforcement
+from portal.pages import lists
 from sync.models import ClusterConnection, SyncedObject, WebhookHealth
 from tests import factories, people
 from tests.sync.enforcement import world
@@ -86,7 +86,7 @@ def test_namespaces_are_searched_and_paged(
     monkeypatch: pytest.MonkeyPatch,
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
-    monkeypatch.setattr(enforcement, "PAGE_SIZE", 2)
+    monkeypatch.setattr(lists, "USUAL_ROWS", 2)
     for name in ("a-1", "a-2", "a-3", "b-1"):
         factories.limit_range(RANGE, namespace=name)
     assert names(text(viewer, PAGE)) == ["a-1", "a-2"]

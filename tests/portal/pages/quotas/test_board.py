@@ -11,7 +11,7 @@ from django.test import Client
 from admission.models import AuditEvent, decision_id, partitions
 from policies import snapshot
 from policies.models import Charge, QuotaUsage, QuotaUsagePoint, ResourceQuota
-from portal.pages.quotas.board import PAGE_SIZE
+from portal.pages.lists import USUAL_ROWS
 from tests import factories, people
 
 if TYPE_CHECKING:
@@ -254,12 +254,12 @@ def test_the_chosen_cluster_filters_the_board(reader: Client) -> None:
 def test_questions_do_not_grow_with_quotas(
     reader: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
-    for number in range(PAGE_SIZE + 2):
+    for number in range(USUAL_ROWS + 2):
         quota({"pods": "1"}, in_=f"n-{number:02}")
     board(reader)
     with django_assert_max_num_queries(QUESTIONS):
         first = reader.get("/quotas/")
-    assert len(first.context["rows"]) == PAGE_SIZE
+    assert len(first.context["rows"]) == USUAL_ROWS
     assert 'href="?page=2" rel="next"' in first.content.decode()
     assert names(board(reader, "?page=2")) == ["n-50", "n-51"]
     assert names(board(reader, "?q=-07")) == ["n-07"]
