@@ -145,7 +145,7 @@ def test_a_charge_is_released(admin: Client) -> None:
 def test_credentials_are_issued_and_revoked(admin: Client) -> None:
     data = {"cluster": factories.cluster().pk, "label": "l", "expires_0": "", "expires_1": ""}
     answer = admin.post(address(WebhookCredential), data, follow=True)
-    assert "The secret, shown only now" in answer.content.decode()
+    assert "The secret, shown only once" in answer.content.decode()
     act(admin, WebhookCredential, "revoke", WebhookCredential.objects.get().pk)
     assert WebhookCredential.objects.get().revoked
 
