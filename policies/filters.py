@@ -274,7 +274,7 @@ class ServiceAccountFilter(django_filters.FilterSet):
     """Service accounts by name, author and time."""
 
     name = django_filters.CharFilter(field_name="user__username", lookup_expr="icontains")
-    name__exact = django_filters.CharFilter(field_name="user__username", label="Full name")
+    name__exact = django_filters.CharFilter(field_name="user__username", label="Exact name")
     name__in = CharInFilter(field_name="user__username", label="Name, one of")
 
     class Meta(_ListOptions):

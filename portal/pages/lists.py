@@ -1,4 +1,4 @@
-"""Lists: their SortedHeadings, the words searched for, a page of as many rows as a person likes."""
+"""Lists: ListColumns, SortedHeadings, the words searched for, a page of as many rows as asked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.paginator import Paginator
+from django.db.models import Q
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -72,15 +73,6 @@ def order_of(asked: QueryDict, known: Container[str], *, usual: str) -> tuple[st
     return (name, is_down) if name in known else (usual.removeprefix("-"), usual.startswith("-"))
 
 
-def in_order(
-    rows: QuerySet[Any], known: Mapping[str, tuple[Any, ...]], order: tuple[str, bool]
-) -> QuerySet[Any]:
-    """Rows by the fields of a column, all of them turned round if the order is downwards."""
-    name, is_down = order
-    ordered = rows.order_by(*known[name])
-    return ordered.reverse() if is_down else ordered
-
-
 def columns_of(
     headings: tuple[tuple[str, str, str], ...], asked: QueryDict, order: tuple[str, bool]
 ) -> Iterator[SortedHeading]:
@@ -95,3 +87,39 @@ def columns_of(
         query["sort"] = ("" if is_down else "-") + key if is_now else first + key
         state = ("descending" if is_down else "ascending") if is_now else ""
         yield SortedHeading(label, look, query.urlencode() if key else "", state)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListColumns:
+    """What a list of stored rows is searched and sorted by.
+
+    ``headings`` are (key, label, look); ``orders`` has the fields that each key sorts by.
+    """
+
+    headings: tuple[tuple[str, str, str], ...]
+    orders: Mapping[str, tuple[Any, ...]]
+    usual: str
+    searched: tuple[str, ...]
+
+
+def listed(rows: QuerySet[Any], request: HttpRequest, columns: ListColumns) -> dict[str, Any]:
+    """The page of the rows that a person asks for, with ``search`` and ``columns`` beside it."""
+    asked = request.GET
+    search, order = search_of(asked), order_of(asked, columns.orders, usual=columns.usual)
+    if search:
+        rows = rows.filter(any_contains(search, *columns.searched))
+    name, is_down = order
+    rows = rows.order_by(*columns.orders[name])
+    return {
+        "page": page_of(rows.reverse() if is_down else rows, request),
+        "search": search,
+        "columns": list(columns_of(columns.headings, asked, order)),
+    }
+
+
+def any_contains(words: str, *fields: str) -> Q:
+    """Whether one of these fields contains the words, in any case of letters."""
+    found = Q()
+    for field in fields:
+        found |= Q(**{f"{field}__icontains": words})
+    return found

@@ -34,7 +34,8 @@ class ServiceAccountSerializer(Answered, serializers.Serializer[ServiceAccount])
     """An account of a program; it has roles like any other account, and no password."""
 
     name = serializers.CharField(
-        max_length=LONGEST_NAME, help_text="lower-case letters, digits and -; cannot be changed"
+        max_length=LONGEST_NAME,
+        help_text="lower-case letters, digits and -; never changed or reused",
     )
     description = serializers.CharField(required=False, allow_blank=True, max_length=200)
     created = serializers.DateTimeField(read_only=True)

@@ -11,8 +11,7 @@ from django.shortcuts import get_object_or_404, redirect
 from admission.models import AuditHold
 from policies import roles
 from policies.models import Cluster
-from portal.pages.access.subjects import any_contains
-from portal.pages.lists import columns_of, in_order, order_of, page_of, search_of
+from portal.pages.lists import ListColumns, listed
 from portal.pages.views import PortalPage, whole_number
 
 if TYPE_CHECKING:
@@ -24,20 +23,24 @@ else:
     _HoldForm = forms.ModelForm
 
 HOLDING: Final = "admission.add_audithold"
-_ORDER: Final = {
-    "newest": ("id",),
-    "place": ("cluster", "namespace", "-id"),
-    "from": ("first_day", "id"),
-    "by": ("created_by", "-id"),
-    "released": ("released", "-id"),
-}
-_HEADINGS: Final = (
-    ("place", "Place", ""),
-    ("from", "From", ""),
-    ("", "To", ""),
-    ("", "Why", ""),
-    ("by", "By", ""),
-    ("released", "Released", ""),
+_COLUMNS: Final = ListColumns(
+    headings=(
+        ("place", "Place", ""),
+        ("from", "From", ""),
+        ("", "To", ""),
+        ("", "Why", ""),
+        ("by", "By", ""),
+        ("released", "Released", ""),
+    ),
+    orders={
+        "newest": ("id",),
+        "place": ("cluster", "namespace", "-id"),
+        "from": ("first_day", "id"),
+        "by": ("created_by", "-id"),
+        "released": ("released", "-id"),
+    },
+    usual="-newest",
+    searched=("cluster", "namespace", "reason"),
 )
 
 
@@ -84,30 +87,19 @@ class HoldsView(PortalPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The holds with whether they may be released, and the form."""
-        user, asked = self.request.user, self.request.GET
-        search, order = search_of(asked), order_of(asked, _ORDER, usual="-newest")
-        found = self.visible()
-        if search:
-            found = found.filter(any_contains(search, "cluster", "namespace", "reason"))
-        page = page_of(in_order(found, _ORDER, order), self.request)
+        user = self.request.user
+        asked = listed(self.visible(), self.request, _COLUMNS)
         holds = [
             {
                 "hold": hold,
                 "may_release": hold.released is None
                 and roles.may(user, HOLDING, cluster=hold.cluster, namespace=hold.namespace),
             }
-            for hold in page
+            for hold in asked["page"]
         ]
         clusters = roles.visible(Cluster.objects.all(), user, cluster="name").order_by("name")
         hold_context = {"form": HoldForm(), **kwargs}
-        return super().get_context_data(
-            **hold_context,
-            holds=holds,
-            clusters=clusters,
-            page=page,
-            search=search,
-            columns=list(columns_of(_HEADINGS, asked, order)),
-        )
+        return super().get_context_data(**hold_context, **asked, holds=holds, clusters=clusters)
 
     def post(self, request: HttpRequest) -> HttpResponse:
         """Create a hold, or release one."""

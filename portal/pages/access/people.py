@@ -27,12 +27,18 @@ from portal.pages.access.subjects import (
     SORTS,
     Subjects,
     SubjectSearch,
-    any_contains,
     find_subject,
     visible_bindings,
 )
 from portal.pages.access.token_form import revoke_sent
-from portal.pages.lists import columns_of, in_order, order_of, page_of, search_of
+from portal.pages.lists import (
+    ListColumns,
+    columns_of,
+    listed,
+    order_of,
+    page_of,
+    search_of,
+)
 from portal.pages.views import PortalPage, whole_number
 
 if TYPE_CHECKING:
@@ -44,22 +50,23 @@ HEADINGS: Final = (
     ("", "Roles", ""),
     ("active", "Active", "figure active-cell"),
 )
-_BINDING_ORDER: Final = {
-    "who": ("user__username", "group__name", "cluster", "namespace", "role", "pk"),
-    "role": ("role", "cluster", "namespace", "pk"),
-    "where": ("cluster", "namespace", "role", "pk"),
-    "by": ("created_by", "pk"),
-    "since": ("created", "pk"),
-}
-_BINDING_SEARCHED: Final = (
-    "user__username", "group__name", "role", "cluster", "namespace", "created_by"
-)  # fmt: skip
-_BINDING_HEADINGS: Final = (
-    ("who", "Who", ""),
-    ("role", "Role", ""),
-    ("where", "Where", ""),
-    ("by", "Granted by", "only-wide"),
-    ("since", "Since", "only-wide"),
+_BINDING_COLUMNS: Final = ListColumns(
+    headings=(
+        ("who", "Who", ""),
+        ("role", "Role", ""),
+        ("where", "Where", ""),
+        ("by", "Granted by", "only-wide"),
+        ("since", "Since", "only-wide"),
+    ),
+    orders={
+        "who": ("user__username", "group__name", "cluster", "namespace", "role", "pk"),
+        "role": ("role", "cluster", "namespace", "pk"),
+        "where": ("cluster", "namespace", "role", "pk"),
+        "by": ("created_by", "pk"),
+        "since": ("created", "pk"),
+    },
+    usual="who",
+    searched=("user__username", "group__name", "role", "cluster", "namespace", "created_by"),
 )
 
 
@@ -224,18 +231,12 @@ class RolesView(_RolesPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The bindings of a page by subject, and the history for those who see all."""
         reader = self.request.user
-        asked = self.request.GET
-        search, order = search_of(asked), order_of(asked, _BINDING_ORDER, usual="who")
         bindings = visible_bindings(reader).select_related("user", "group")
-        if search:
-            bindings = bindings.filter(any_contains(search, *_BINDING_SEARCHED))
-        page = page_of(in_order(bindings, _BINDING_ORDER, order), self.request)
+        asked = listed(bindings, self.request, _BINDING_COLUMNS)
         return super().get_context_data(
             **kwargs,
-            page=page,
-            search=search,
-            columns=list(columns_of(_BINDING_HEADINGS, asked, order)),
-            bindings=[_binding_line(each, reader) for each in page],
+            **asked,
+            bindings=[_binding_line(each, reader) for each in asked["page"]],
             role_words=ROLE_WORDS.items(),
             history=services.role_history()[:ROLE_HISTORY] if roles.sees_all(reader) else (),
         )

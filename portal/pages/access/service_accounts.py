@@ -13,9 +13,8 @@ from django.shortcuts import get_object_or_404, redirect
 from policies import roles, services
 from policies.services.service_accounts import LONGEST_NAME
 from portal.pages.access.role_form import role_words
-from portal.pages.access.subjects import any_contains
 from portal.pages.access.token_form import TokenForm, issued_by_form, revoke_sent
-from portal.pages.lists import columns_of, in_order, order_of, page_of, search_of
+from portal.pages.lists import ListColumns, listed
 from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
@@ -24,20 +23,24 @@ if TYPE_CHECKING:
     from policies.models import ServiceAccount
 
 
-_ORDER: Final = {
-    "name": ("user__username",),
-    "roles": ("role_number", "user__username"),
-    "tokens": ("token_number", "user__username"),
-    "used": ("last_used", "user__username"),
-    "created": ("created", "user__username"),
-}
-_HEADINGS: Final = (
-    ("name", "Name", ""),
-    ("", "For", ""),
-    ("roles", "Roles", "figure"),
-    ("tokens", "Tokens", "figure"),
-    ("used", "Last used", ""),
-    ("created", "Created", ""),
+_COLUMNS: Final = ListColumns(
+    headings=(
+        ("name", "Name", ""),
+        ("", "For", ""),
+        ("roles", "Roles", "figure"),
+        ("tokens", "Tokens", "figure"),
+        ("used", "Last used", ""),
+        ("created", "Created", ""),
+    ),
+    orders={
+        "name": ("user__username",),
+        "roles": ("role_number", "user__username"),
+        "tokens": ("token_number", "user__username"),
+        "used": ("last_used", "user__username"),
+        "created": ("created", "user__username"),
+    },
+    usual="name",
+    searched=("user__username", "description"),
 )
 
 
@@ -73,23 +76,13 @@ class ServiceAccountListView(_KeepersPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of accounts with the numbers of their roles and tokens; two queries."""
-        asked = self.request.GET
-        search, order = search_of(asked), order_of(asked, _ORDER, usual="name")
         accounts = services.service_accounts().annotate(
             role_number=Count("user__role_bindings", distinct=True),
             token_number=Count("user__auth_token_set", distinct=True),
             last_used=Max("user__auth_token_set__last_used"),
         )
-        if search:
-            accounts = accounts.filter(any_contains(search, "user__username", "description"))
-        page = page_of(in_order(accounts, _ORDER, order), self.request)
-        return super().get_context_data(
-            **{"form": ServiceAccountForm(), **kwargs},
-            page=page,
-            accounts=page.object_list,
-            search=search,
-            columns=list(columns_of(_HEADINGS, asked, order)),
-        )
+        form_context = {"form": ServiceAccountForm(), **kwargs}
+        return super().get_context_data(**form_context, **listed(accounts, self.request, _COLUMNS))
 
     def post(self, request: HttpRequest) -> HttpResponse:
         """Create an account, and go to its page."""

@@ -16,6 +16,7 @@ from policies import roles
 from policies.models import RoleBinding
 from policies.plurals import counted
 from portal.pages.access.words import initials, roles_in_short
+from portal.pages.lists import any_contains
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -164,14 +165,6 @@ def _ordering(wanted: SubjectSearch, name: str) -> tuple[OrderBy, OrderBy]:
     by_column = F("active" if column == "active" else name)
     ordering = by_column.desc(nulls_last=True) if is_down else by_column.asc(nulls_last=True)
     return ordering, F(name).asc()
-
-
-def any_contains(words: str, *fields: str) -> Q:
-    """Whether one of these fields contains the words, in any case of letters."""
-    found = Q()
-    for field in fields:
-        found |= Q(**{f"{field}__icontains": words})
-    return found
 
 
 def _user_rows(users: QuerySet[Any]) -> Iterator[Subject]:

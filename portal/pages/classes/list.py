@@ -9,28 +9,32 @@ from django.db.models import Count, Q
 
 from policies import roles
 from policies.models import NamespaceClass
-from portal.pages.lists import columns_of, in_order, order_of, page_of, search_of
+from portal.pages.lists import ListColumns, listed
 from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 WRITE_CLASSES: Final = "policies.change_namespaceclass"
-_ORDER: Final = {
-    "name": ("name",),
-    "version": ("version", "name"),
-    "namespaces": ("member_number", "name"),
-    "exceptions": ("exception_number", "name"),
-    "changed": ("updated", "name"),
-}
-_HEADINGS: Final = (
-    ("name", "Class", ""),
-    ("", "Description", "only-wide"),
-    ("version", "Version", "figure only-wide"),
-    ("", "Policies", "figure only-wide"),
-    ("namespaces", "Namespaces", "figure"),
-    ("exceptions", "Exceptions", "figure"),
-    ("changed", "Changed", "only-wide"),
+_COLUMNS: Final = ListColumns(
+    headings=(
+        ("name", "Class", ""),
+        ("", "Description", "only-wide"),
+        ("version", "Version", "figure only-wide"),
+        ("", "Policies", "figure only-wide"),
+        ("namespaces", "Namespaces", "figure"),
+        ("exceptions", "Exceptions", "figure"),
+        ("changed", "Changed", "only-wide"),
+    ),
+    orders={
+        "name": ("name",),
+        "version": ("version", "name"),
+        "namespaces": ("member_number", "name"),
+        "exceptions": ("exception_number", "name"),
+        "changed": ("updated", "name"),
+    },
+    usual="name",
+    searched=("name",),
 )
 
 
@@ -53,19 +57,8 @@ class ClassListView(FleetPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of classes with their numbers."""
-        asked = self.request.GET
-        search, order = search_of(asked), order_of(asked, _ORDER, usual="name")
-        found = counted_classes()
-        if search:
-            found = found.filter(name__icontains=search)
-        page = page_of(in_order(found, _ORDER, order), self.request)
-        return super().get_context_data(
-            **kwargs,
-            page=page,
-            classes=page.object_list,
-            search=search,
-            columns=list(columns_of(_HEADINGS, asked, order)),
-        )
+        asked = listed(counted_classes(), self.request, _COLUMNS)
+        return super().get_context_data(**kwargs, **asked)
 
 
 def counted_classes() -> QuerySet[NamespaceClass]:

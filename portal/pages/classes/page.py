@@ -14,7 +14,7 @@ from policies.manifests.render import render_manifests
 from policies.models import ClassMember, ClassPolicy, NamespaceClass, NamespaceClassVersion
 from policies.plurals import counted
 from portal.pages.classes.list import FleetPage, counted_classes
-from portal.pages.lists import columns_of, in_order, order_of, page_of, search_of
+from portal.pages.lists import ListColumns, listed
 from portal.pages.views import whole_number
 
 if TYPE_CHECKING:
@@ -48,16 +48,20 @@ _PLURALS: Final = {
 }
 
 
-_MEMBER_ORDER: Final = {
-    "name": ("namespace__name", "namespace__cluster__name"),
-    "cluster": ("namespace__cluster__name", "namespace__name"),
-    "version": ("version", "namespace__cluster__name", "namespace__name"),
-}
-_MEMBER_HEADINGS: Final = (
-    ("name", "Namespace", ""),
-    ("cluster", "Cluster", ""),
-    ("version", "Version", "figure"),
-    ("", "State", ""),
+_MEMBER_COLUMNS: Final = ListColumns(
+    headings=(
+        ("name", "Namespace", ""),
+        ("cluster", "Cluster", ""),
+        ("version", "Version", "figure"),
+        ("", "State", ""),
+    ),
+    orders={
+        "name": ("namespace__name", "namespace__cluster__name"),
+        "cluster": ("namespace__cluster__name", "namespace__name"),
+        "version": ("version", "namespace__cluster__name", "namespace__name"),
+    },
+    usual="cluster",
+    searched=("namespace__name",),
 )
 
 
@@ -75,12 +79,8 @@ class ClassPageView(FleetPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The class, a page of its namespaces, the first exceptions, the newest versions."""
         stored = self.namespace_class
-        asked = self.request.GET
-        search, order = search_of(asked), order_of(asked, _MEMBER_ORDER, usual="cluster")
         members = ClassMember.objects.filter(namespace_class=stored)
-        if search:
-            members = members.filter(namespace__name__icontains=search)
-        members = in_order(members.select_related("namespace__cluster"), _MEMBER_ORDER, order)
+        members = members.select_related("namespace__cluster")
         changed = (
             ClassPolicy.objects.filter(namespace_class=stored, exception_count__gt=0)
             .select_related("namespace__cluster")
@@ -91,9 +91,7 @@ class ClassPageView(FleetPage):
             stored=stored,
             value=stored.value,
             yaml=render_manifests([stored.manifest]),
-            page=page_of(members, self.request),
-            search=search,
-            columns=list(columns_of(_MEMBER_HEADINGS, asked, order)),
+            **listed(members, self.request, _MEMBER_COLUMNS),
             exceptions=[
                 ExceptionLine(row, services.exceptions_of(row))
                 for row in changed[:EXCEPTIONS_SHOWN]

@@ -105,7 +105,6 @@ class EnforcementView(ClusterTabPage):
         return super().get_context_data(
             **kwargs,
             survey=found,
-            kinds=WRITTEN_KINDS,
             lines=lines_of(found, page.object_list, pages),
             page=page,
             search=search,

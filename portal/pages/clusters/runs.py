@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.db.models import Count, F, Q
+from django.db.models import Count, F
 from django.http import HttpResponseBadRequest
 from django.shortcuts import get_object_or_404, redirect
 
 from portal.pages.clusters.head import ClusterTabPage
-from portal.pages.lists import columns_of, in_order, order_of, page_of, search_of
+from portal.pages.lists import ListColumns, listed
 from portal.pages.views import object_address, whole_number
 from sync.inventory.cluster_states import UNDER_WAY, rank
 from sync.models import SyncResult, SyncRun
@@ -24,29 +24,37 @@ if TYPE_CHECKING:
 
 OUTCOMES: Final = ("failed", "conflict", "held", "intended", "done")
 """Outcomes of one object, the most urgent first."""
-_RUN_ORDER: Final[dict[str, tuple[Any, ...]]] = {
-    "start": ("id",),
-    "mode": ("mode", "-id"),
-    "cause": ("user", "trigger", "-id"),
-    "took": (F("finished") - F("started"), "id"),
-}
-_RUN_HEADINGS: Final = (
-    ("start", "Start", "start"),
-    ("mode", "Run", "mode"),
-    ("cause", "Cause", "by"),
-    ("", "Result", "result"),
-    ("took", "Took", "took figure"),
+_RUN_COLUMNS: Final = ListColumns(
+    headings=(
+        ("start", "Start", "start"),
+        ("mode", "Run", "mode"),
+        ("cause", "Cause", "by"),
+        ("", "Result", "result"),
+        ("took", "Took", "took figure"),
+    ),
+    orders={
+        "start": ("id",),
+        "mode": ("mode", "-id"),
+        "cause": ("user", "trigger", "-id"),
+        "took": (F("finished") - F("started"), "id"),
+    },
+    usual="-start",
+    searched=("user", "trigger", "error"),
 )
-_RESULT_ORDER: Final[dict[str, tuple[Any, ...]]] = {
-    "object": ("namespace", "name", "kind"),
-    "action": ("action", "id"),
-    "outcome": (rank("outcome", OUTCOMES), "id"),
-}
-_RESULT_HEADINGS: Final = (
-    ("object", "Object", ""),
-    ("action", "Action", ""),
-    ("outcome", "Outcome", ""),
-    ("", "Message", ""),
+_RESULT_COLUMNS: Final = ListColumns(
+    headings=(
+        ("object", "Object", ""),
+        ("action", "Action", ""),
+        ("outcome", "Outcome", ""),
+        ("", "Message", ""),
+    ),
+    orders={
+        "object": ("namespace", "name", "kind"),
+        "action": ("action", "id"),
+        "outcome": (rank("outcome", OUTCOMES), "id"),
+    },
+    usual="outcome",
+    searched=("namespace", "name"),
 )
 
 
@@ -69,29 +77,18 @@ class RunListView(ClusterTabPage):
         """A page of runs, by mode, state, and who or what requested them."""
         asked = self.request.GET
         mode, state = asked.get("mode", ""), asked.get("state", "")
-        search = search_of(asked)
         found = SyncRun.objects.filter(cluster=self.cluster)
         if mode in SyncRun.Mode:
             found = found.filter(mode=mode)
         if state in SyncRun.State:
             found = found.filter(state=state)
-        if search:
-            found = found.filter(
-                Q(user__icontains=search)
-                | Q(trigger__icontains=search)
-                | Q(error__icontains=search)
-            )
-        order = order_of(asked, _RUN_ORDER, usual="-start")
-        page = page_of(in_order(found, _RUN_ORDER, order), self.request)
         return super().get_context_data(
             **kwargs,
-            page=page,
-            columns=list(columns_of(_RUN_HEADINGS, asked, order)),
+            **listed(found, self.request, _RUN_COLUMNS),
             modes=SyncRun.Mode.values,
             states=SyncRun.State.values,
             mode=mode,
             state=state,
-            search=search,
         )
 
     def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
@@ -119,25 +116,19 @@ class RunView(ClusterTabPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The run, its counts and a page of its results."""
         run = self.find_run()
-        asked = self.request.GET
-        outcome, search = asked.get("outcome", ""), search_of(asked)
-        order = order_of(asked, _RESULT_ORDER, usual="outcome")
-        run_results = in_order(run.results.all(), _RESULT_ORDER, order)
+        outcome = self.request.GET.get("outcome", "")
+        run_results = run.results.all()
         if outcome in OUTCOMES:
             run_results = run_results.filter(outcome=outcome)
-        if search:
-            run_results = run_results.filter(
-                Q(namespace__icontains=search) | Q(name__icontains=search)
-            )
-        page = page_of(run_results, self.request)
+        asked = listed(run_results, self.request, _RESULT_COLUMNS)
         return super().get_context_data(
             **kwargs,
             **progress(run),
-            page=page,
-            outcomes=[RunOutcome(each, object_address(self.cluster.name, each)) for each in page],
+            **asked,
+            outcomes=[
+                RunOutcome(each, object_address(self.cluster.name, each)) for each in asked["page"]
+            ],
             outcome=outcome,
-            search=search,
-            columns=list(columns_of(_RESULT_HEADINGS, asked, order)),
             choices=_outcome_choices(run, outcome),
             held=run.results.filter(outcome=SyncResult.Outcome.HELD).order_by("namespace", "name"),
         )

@@ -31,7 +31,7 @@ class ClonePolicyView(PolicyPage):
         is_there = Namespace.objects.filter(cluster=self.cluster, name=to).exists()
         permission = roles.writing(kind.name, "add")
         if not is_there or not roles.may(request.user, permission, cluster=cluster, namespace=to):
-            messages.error(request, f"You may not write in {to or 'it'}: choose another namespace.")
+            messages.error(request, f"{to or 'It'} is not a namespace that you may write in.")
             return redirect(address_of(self.place))
         address = reverse("policy-new", args=[cluster, to, kind.plural])
         source = urlencode({"from": f"{self.namespace_name}/{self.place.name}"})

@@ -58,7 +58,7 @@ class Command(Console):
             default=Authority.NATIVE.value,
             help="who enforces ranges and quotas of a new cluster (default: %(default)s)",
         )
-        add("--anyway", action="store_true", help="replace a working connection regardless")
+        add("--anyway", action="store_true", help="replace a working connection by one that fails")
         add("--other-cluster", action="store_true", help="the name now means another cluster")
         add_user(parser)
         add("--reason", default="", help="why, for the record")
