@@ -29,7 +29,7 @@ from bench import report, seed
 from bench.growth import keep_sample, multiply, timed
 from policies.models import Cluster
 from portal.dev.demo import begin_demo
-from sync.models import SyncRun
+from sync.models import SyncedObject, SyncRun
 from tests.browser.pages import PAGES, STATUSES
 
 if TYPE_CHECKING:
@@ -112,6 +112,8 @@ def measure(is_quick: bool) -> int:  # noqa: FBT001 - the one word of its comman
     rows = AuditEvent.objects.filter(cluster="demo", namespace="payments")
     ids = {each: rows.filter(verdict=each).newest(1)[0].id for each in ("denied", "mutated")}
     ids["run"] = str(SyncRun.objects.filter(cluster__name="demo-connected")[0].uid)
+    objects = SyncedObject.objects.order_by("-pk")  # the first of a state comes last, and stays
+    ids |= {each.state: str(each.pk) for each in objects.filter(state__in=("drifted", "conflict"))}
     lines = [Line(name, path.format(**ids), PAGE_GOAL) for name, path in PAGES.items()]
     lines.append(Line("palette, a name", "/find/?q=pay", PAGE_GOAL))
     lines += [
