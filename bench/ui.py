@@ -27,19 +27,28 @@ from django.utils import timezone
 from admission.models import AuditEvent, Tally
 from bench import report, seed
 from bench.growth import keep_sample, multiply, timed
+from policies import services
 from policies.models import Cluster
 from portal.dev.demo import begin_demo
+from portal.dev.demo.people import begin_people
 from sync.models import SyncedObject, SyncRun
 from tests.browser.pages import PAGES, STATUSES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.contrib.auth.models import User
     from django.http import HttpResponse
 
 PAGE_GOAL, EXPLORER_GOAL, WEIGHT_GOAL = 100.0, 300.0, 250.0  # milliseconds, the same, kB
+PLAN_GOALS: Final = {"edit of policies": 2_500.0}
+"""A plan validates each of up to 2,000 policies; it is asked for once, by a button."""
+COUNTING: Final = ("explorer", "decisions", "refusals", "decision, ")
+"""Pages that count decisions."""
 RUNS, QUICK_RUNS = 20, 5
 NAMESPACES, ROWS = 1_000, 1_000_000
 QUICK_NAMESPACES, QUICK_ROWS, SMALL_ROWS = 100, 100_000, 30_000
-TALLIED: Final = 4  # further questions of the plot to the tallies, where more fit than are counted
+TALLIED: Final = 4  # further questions to the tallies, where more fit than are counted
 EXPLORER: Final = {
     "all": "",
     "cluster": "cluster=demo",
@@ -79,7 +88,7 @@ class Line:
         """PASS, or the goals that were missed; a page that is not there has none."""
         if self.status != STATUSES.get(self.name, 200):
             return f"answers {self.status}"
-        further = TALLIED if self.goal == EXPLORER_GOAL else 0
+        further = TALLIED if self.name.startswith(COUNTING) else 0
         missed = []
         if self.milliseconds > self.goal:
             missed.append(f"{self.milliseconds:.0f} ms")
@@ -105,21 +114,9 @@ def measure(is_quick: bool) -> int:  # noqa: FBT001 - the one word of its comman
     settings.STATIC_ROOT = Path(settings.GATEHOUSE_VAR) / "static"
     call_command("collectstatic", interactive=False, verbosity=0)
     client = Client(SERVER_NAME="127.0.0.1", raise_request_exception=False)
-    client.force_login(get_user_model().objects.create_superuser("bench"))
-    begin_demo()
-    keep_sample()
-    multiply(SMALL_ROWS)  # so that what is found fills more than a page
-    rows = AuditEvent.objects.filter(cluster="demo", namespace="payments")
-    ids = {each: rows.filter(verdict=each).newest(1)[0].id for each in ("denied", "mutated")}
-    ids["run"] = str(SyncRun.objects.filter(cluster__name="demo-connected")[0].uid)
-    objects = SyncedObject.objects.order_by("-pk")  # the first of a state comes last, and stays
-    ids |= {each.state: str(each.pk) for each in objects.filter(state__in=("drifted", "conflict"))}
-    lines = [Line(name, path.format(**ids), PAGE_GOAL) for name, path in PAGES.items()]
-    lines.append(Line("palette, a name", "/find/?q=pay", PAGE_GOAL))
-    lines += [
-        Line(f"explorer: {name}", f"/decisions/?{query}", EXPLORER_GOAL)
-        for name, query in EXPLORER.items()
-    ]
+    admin = get_user_model().objects.create_superuser("bench")
+    client.force_login(admin)
+    lines = _lines(_fill(admin))
     for line in lines:
         line.visit(client, 1)
         line.queries_small = line.queries
@@ -136,10 +133,35 @@ def measure(is_quick: bool) -> int:  # noqa: FBT001 - the one word of its comman
     print(report.table(table))
     print(f"\ngoals: < {PAGE_GOAL:.0f} ms a page, < {EXPLORER_GOAL:.0f} ms a filter of decisions,")
     print(f"no query more over the larger database ({TALLIED} where more fit than are counted:")
-    print(f"the plot's, of tallies), < {WEIGHT_GOAL:.0f} kB with all that is loaded")
+    print(f"of tallies), < {WEIGHT_GOAL:.0f} kB with all that is loaded")
     pages = [{**asdict(line), "verdict": line.verdict} for line in lines]
     report.save({"policies": policies, "decisions": decisions, "pages": pages}, name="ui")
     return 2 if any(line.verdict != "PASS" for line in lines) else 0
+
+
+def _fill(admin: User) -> dict[str, str]:
+    """Begin the demo with its people; gives what fills in the addresses of pages."""
+    begin_demo()
+    begin_people()
+    services.create_service_account(name="ci", description="pipelines", author=admin)
+    keep_sample()
+    multiply(SMALL_ROWS)  # so that what is found fills more than a page
+    rows = AuditEvent.objects.filter(cluster="demo", namespace="payments")
+    ids = {each: rows.filter(verdict=each).newest(1)[0].id for each in ("denied", "mutated")}
+    ids["run"] = str(SyncRun.objects.filter(cluster__name="demo-connected")[0].uid)
+    objects = SyncedObject.objects.filter(state__in=("drifted", "conflict"))
+    return ids | {each.state: str(each.pk) for each in objects}
+
+
+def _lines(ids: Mapping[str, str]) -> list[Line]:
+    goals = dict.fromkeys(PAGES, PAGE_GOAL) | PLAN_GOALS
+    lines = [Line(name, path.format(**ids), goals[name]) for name, path in PAGES.items()]
+    lines.append(Line("palette, a name", "/find/?q=pay", PAGE_GOAL))
+    lines += [
+        Line(f"explorer: {name}", f"/decisions/?{query}", EXPLORER_GOAL)
+        for name, query in EXPLORER.items()
+    ]
+    return lines
 
 
 def _grow(is_quick: bool) -> int:  # noqa: FBT001 - the same

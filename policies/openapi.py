@@ -1,4 +1,4 @@
-"""For OpenAPI documents: Answered serializers, DescribedField, violations, the token's header.
+"""For OpenAPI documents: Answered serializers, DescribedField, summaries, the token's header.
 
 Serializers of stored objects read bodies, and their answers are written by hand; what is here only
 describes the two in the OpenAPI document.
@@ -159,6 +159,16 @@ class DescribedExtension(OpenApiSerializerFieldExtension):  # type: ignore[no-un
         component = auto_schema.resolve_serializer(getattr(members, "child", members), direction)
         reference: Schema = component.ref
         return {"type": "array", "items": reference} if hasattr(members, "child") else reference
+
+
+def add_summaries(result: Schema, **_: object) -> Schema:
+    """Give each operation a summary, which pages show beside its path: its first sentence."""
+    for path in result["paths"].values():
+        for operation in path.values():
+            if "description" in operation:
+                first = operation["description"].split("\n", 1)[0].split(". ", 1)[0]
+                operation["summary"] = first.replace("``", "").removesuffix(".")
+    return result
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # no types

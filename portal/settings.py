@@ -299,6 +299,11 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "policies.openapi.add_summaries",
+    ],
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "docExpansion": "list", "filter": True},
     "ENUM_NAME_OVERRIDES": {
         "CoreVersionEnum": ["v1"],
         "PolicyVersionEnum": ["policy.gatehouse.dev/v1alpha1"],

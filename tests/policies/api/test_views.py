@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
 from policies.models import LimitRange, Namespace, PolicyRevision
@@ -235,3 +236,14 @@ def test_the_schema_is_clean(tmp_path: Any) -> None:
     call_command(
         "spectacular", validate=True, fail_on_warn=True, file=str(tmp_path / "schema.yaml")
     )
+
+
+def test_each_operation_has_a_short_summary() -> None:
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    summaries = {
+        f"{method} {path}": operation.get("summary", "")
+        for path, operations in schema["paths"].items()
+        for method, operation in operations.items()
+    }
+    assert summaries["post /api/v1/runs/"].startswith("Request a run")
+    assert {name for name, each in summaries.items() if not 0 < len(each) <= 90} == set()
