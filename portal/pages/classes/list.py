@@ -19,7 +19,7 @@ WRITE_CLASSES: Final = "policies.change_namespaceclass"
 _COLUMNS: Final = ListColumns(
     headings=(
         ("name", "Class", ""),
-        ("", "Description", "only-wide"),
+        ("", "Description", "only-wide prose"),
         ("version", "Version", "figure only-wide"),
         ("", "Policies", "figure only-wide"),
         ("namespaces", "Namespaces", "figure"),

@@ -52,7 +52,7 @@ _MEMBER_COLUMNS: Final = ListColumns(
     headings=(
         ("name", "Namespace", ""),
         ("cluster", "Cluster", ""),
-        ("version", "Version", "figure"),
+        ("version", "Version", "figure only-wide"),
         ("", "State", ""),
     ),
     orders={
