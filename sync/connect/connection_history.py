@@ -1,4 +1,4 @@
-"""PolicyRevisions of a ClusterConnection: its spec without secrets, certificates as SHA-256.
+"""PolicyRevisions of a ClusterConnection: its spec without secrets, its pauses, their numbers.
 
 Pages that pause a cluster record here, too: nothing in this module loads cryptography.
 """
@@ -8,9 +8,14 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
+from django.db.models import Max
+
+from policies.models import PolicyRevision
 from policies.services.write import Action, record
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from sync.models import ClusterConnection
 
 _KIND: Final = "ClusterConnection"
@@ -52,6 +57,35 @@ def record_connection(
         "after": None if action == Action.DELETE else describe(connection),
     }
     record(connection.cluster, fields, author=author)
+
+
+def last_connection_numbers(clusters: Collection[str]) -> dict[str, int]:
+    """The last revision numbers of the connections of some clusters, by name; one query."""
+    revisions = PolicyRevision.objects.filter(kind=_KIND, cluster__in=clusters)
+    return dict(revisions.order_by().values_list("cluster").annotate(Max("number")))
+
+
+def connection_revision(cluster: str, number: int) -> PolicyRevision:
+    """One revision of a cluster's connection."""
+    return PolicyRevision.objects.of(cluster=cluster, kind=_KIND, name=cluster).get(number=number)
+
+
+def is_paused(manifest: Mapping[str, Any] | None) -> bool:
+    """Whether a recorded connection is paused."""
+    return bool(manifest and manifest["spec"].get("paused"))
+
+
+def reason_of_pause(resumed: PolicyRevision) -> str:
+    """Why the sync was paused that this revision resumed; empty where history does not say."""
+    name = resumed.cluster
+    earlier = PolicyRevision.objects.of(cluster=name, kind=_KIND, name=name)
+    for each in earlier.filter(number__lt=resumed.number).order_by("-number").iterator():
+        if not is_paused(each.after):
+            return ""
+        # A connection may be changed while it is paused: the pause itself is further back.
+        if not is_paused(each.before):
+            return each.reason
+    return ""
 
 
 def _certificate_digest(text: str) -> str:

@@ -44,7 +44,8 @@ def pause(cluster: Cluster, *, user: str, reason: str) -> ClusterConnection:
         connection.is_paused, connection.paused_since = True, read_clock()
         connection.paused_by, connection.pause_reason = user, pause_reason
         _stop_runs(cluster, description(connection))
-    policy_writes.give_up_counting(cluster, "the sync is paused")
+    # After the commit: it locks used amounts, which decisions lock before the cluster's row.
+    transaction.on_commit(lambda: policy_writes.give_up_counting(cluster, "the sync is paused"))
     return connection
 
 

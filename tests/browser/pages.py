@@ -20,6 +20,7 @@ PAGES: Final = {
     "decision, raw": "/decisions/{denied}?tab=raw",
     "decision, mutated": "/decisions/{mutated}",
     "clusters": "/clusters/",
+    "pause of clusters": "/clusters/-/edit/?act=pause&pick=demo-connected&pick=demo",
     "connect": "/clusters/-/connect/",
     "connect, next steps": f"{CLUSTER}/setup/",
     "cluster": f"{CLUSTER}/",
@@ -129,6 +130,7 @@ NO_PAGES: Final = {
     "find/": "lines of the palette",
     "counts/": "numbers for the navigation",
     "policies/undo/": "a form's address",
+    "clusters/-/undo/": "a form's address",
     "policies/export/": "a file",
     "clusters/<str:cluster>/policies/": "leads to the list of the fleet",
     "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/new/restarts": (

@@ -106,6 +106,34 @@ def test_cluster_is_connected_and_a_conflict_resolved(
     assert visitor.page.get_by_text("they know better").first.is_visible()
 
 
+def test_picked_clusters_are_paused_with_a_reason_and_resumed_by_undo(
+    visit: Callable[[str], Visitor], hand: Hand, api: FakeAPI, axe: Path
+) -> None:
+    visitor, name = visit("admin"), f"many-{type(hand).__name__.lower()}"
+    connect(visitor, hand, name, api)
+    page = visitor.go("/clusters/")
+    bar = page.get_by_role("form", name="Selected clusters")
+    assert not bar.is_visible()
+    for each in ("demo", name):
+        hand.tick(page.get_by_role("checkbox", name=f"Select {each}", exact=True))
+    assert bar.get_by_role("status").inner_text() == "2 selected"
+    hand.press(bar.get_by_role("button", name="Pause…"))
+    sheet = page.get_by_role("dialog", name="Pause sync of 1 cluster")
+    sheet.get_by_text("not connected").wait_for()
+    assert visitor.hindrances(axe) == []
+    hand.fill(sheet.get_by_label("Reason, shown while they are paused"), "only to see")
+    with page.expect_navigation():
+        hand.press(sheet.get_by_role("button", name="Pause"))
+    page.get_by_text("1 cluster paused. Left out: demo (not connected).").wait_for()
+    state = page.get_by_role("row", name=name).locator(".state")
+    assert state.inner_text() == "paused"
+    page.get_by_role("button", name="Undo").focus()  # while it has the focus, the toast stays
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    page.get_by_text("Undone for 1 cluster.").wait_for()
+    assert state.inner_text() == "reachable"
+
+
 def test_a_refused_kubeconfig_shows_the_reason(visit: Callable[[str], Visitor], hand: Hand) -> None:
     visitor = visit("admin")
     visitor.go("/clusters/-/connect/")

@@ -259,3 +259,13 @@ def test_policies_are_imported(visit: Callable[[str], Visitor], hand: Hand) -> N
     visitor.go(f"/policies/?words={name}")
     assert page.locator(".policy-rows tbody tr").count() == 1
     assert clicks.number <= 6
+
+
+def test_clusters_are_picked_by_keys_and_in_ranges(visit: Callable[[str], Visitor]) -> None:
+    page = visit("admin").go("/clusters/")
+    status = page.locator("[data-picked]")
+    for key in ("j", "x", "j", "j", "X"):
+        page.keyboard.press(key)
+    assert status.inner_text() == "3 selected"
+    page.get_by_role("button", name="Clear the selection").click()
+    assert page.locator("input[name=pick]:checked").count() == 0

@@ -1,5 +1,7 @@
-// Keeps the progress of a run fresh, and the queue of drift. The pages work without it.
+// Keeps the progress of a run fresh, the queue of drift, and the selection of the list of clusters.
+// The pages work without it.
 
+import { offerSelection } from "../../frontend/js/selection.js";
 import { offerDrift } from "./drift/drift.js";
 
 const PAUSE = 2000;
@@ -26,3 +28,4 @@ function follow(place) {
 
 for (const place of document.querySelectorAll("[data-poll]")) follow(place);
 offerDrift();
+offerSelection();

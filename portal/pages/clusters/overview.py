@@ -11,6 +11,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 
 from policies import roles
+from portal.pages.clusters.bulk import bulk_rights
 from portal.pages.clusters.busiest import busiest
 from portal.pages.clusters.drift.list import queue_permissions
 from portal.pages.clusters.drift.queue import in_order, lines_of
@@ -77,6 +78,7 @@ class FleetView(PortalPage):
         name, is_down = order = order_of(asked, FLEET_ORDER, usual="name")
         found = [row for row in known if search.lower() in row.cluster.name]
         found.sort(key=FLEET_ORDER[name], reverse=is_down)
+        rights = bulk_rights(user)
         return super().get_context_data(
             **kwargs,
             rows=known,
@@ -91,6 +93,9 @@ class FleetView(PortalPage):
             conflicts=sum(row.conflicts for row in known),
             alerts=sum(row.alerts for row in known),
             may_connect=self.may("sync.add_clusterconnection"),
+            rights=rights,
+            may_select=any(rights.values()),
+            asked_query=asked.urlencode(),
         )
 
 

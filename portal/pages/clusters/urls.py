@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from django.urls import path
 
 from portal.pages.clusters.authority import AuthorityView
+from portal.pages.clusters.bulk import ClusterBulkView, ClusterUndoView
 from portal.pages.clusters.drift.list import DriftView, ObjectListView
 from portal.pages.clusters.drift.object import ObjectView
 from portal.pages.clusters.drift.settle import SettleView
@@ -44,6 +45,8 @@ urlpatterns = [
     path("drift/", DriftView.as_view(), name="drift"),
     path("drift/settle/", SettleView.as_view(), name="drift-settle"),
     path("clusters/", FleetView.as_view(), name="cluster-list"),
+    path("clusters/-/edit/", ClusterBulkView.as_view(), name="cluster-bulk"),
+    path("clusters/-/undo/", ClusterUndoView.as_view(), name="cluster-undo"),
     path("clusters/-/connect/", _connect, name="cluster-connect"),
     path("clusters/<str:cluster>/setup/", _setup, name="cluster-setup"),
     path("clusters/<str:cluster>/", ClusterDetailView.as_view(), name="cluster-detail"),

@@ -141,7 +141,7 @@ def test_each_field_has_a_label(admin: Client) -> None:
             known = re.search(r' id="([^"]+)"', field)
             is_hidden = 'type="hidden"' in field
             is_named = " aria-label=" in field
-            inside = re.search(rf"<label[^>]*>\s*{re.escape(field)}", page)
+            inside = re.search(rf"<label[^>]*>(?:(?!</label>).)*{re.escape(field)}", page)
             assert is_hidden or is_named or inside or (known and known.group(1) in named), (
                 address,
                 field,
