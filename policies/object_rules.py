@@ -1,4 +1,4 @@
-"""FieldErrors of metadata, PriorityClasses and unstorable texts, which the engine never reads.
+"""FieldErrors of metadata, PriorityClasses and unstorable texts; a manifest in another mode.
 
 Plain Python: the models and the command line check by the same rules.
 """
@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import ErrorType, FieldError, FieldPath
 from engine.names import annotations_errors, dns1123_subdomain_errors, labels_errors
+from engine.policy import ENFORCEMENT_ANNOTATION, encode_enforcement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from engine.policy import Enforcement
 
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 SYSTEM_CLASSES: Final = {
@@ -81,3 +84,14 @@ def priority_class_errors(
             FieldError(ErrorType.NOT_SUPPORTED, "preemptionPolicy", preemption_policy, detail)
         )
     return class_errors
+
+
+def with_enforcement(manifest: Mapping[str, Any], mode: Enforcement) -> dict[str, Any]:
+    """A manifest as before, in another mode of enforcement."""
+    metadata = dict(manifest["metadata"])
+    annotations = dict(metadata.pop("annotations", None) or {})
+    annotations.pop(ENFORCEMENT_ANNOTATION, None)
+    annotations |= encode_enforcement(mode)
+    if annotations:
+        metadata["annotations"] = annotations
+    return {**manifest, "metadata": metadata}

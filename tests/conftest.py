@@ -124,6 +124,7 @@ RECORDS = (
     "admission.migrations.0002_append_only",
     "policies.migrations.0002_append_only",
     "policies.migrations.0010_ledger_entries",
+    "policies.migrations.0013_change_sets",
 )
 
 

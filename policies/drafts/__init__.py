@@ -1,1 +1,1 @@
-"""A policy being edited or pasted: draft, sheet, merge, preview, danger, import plan. No page."""
+"""A policy being edited or pasted: draft, sheet, preview, danger, import plan. No page."""

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from django.db import transaction
 
-from engine.policy import ENFORCEMENT_ANNOTATION, Enforcement, encode_enforcement
+from engine.policy import Enforcement
 from policies import services, snapshot
 from policies.drafts import bulk_import
 from policies.drafts.bulk_import import OvertakenError
 from policies.managed_fields import managers_from_json, overwritten
 from policies.manifests import diff_in_words
 from policies.models import Cluster, Namespace, PolicyRevision, PriorityClass
+from policies.object_rules import with_enforcement
+from policies.services.changes import ClusterPart, namespaces_of, store_part, take_back
 from policies.validators import findings_of
 
 if TYPE_CHECKING:
@@ -56,16 +58,6 @@ class PlannedEdit:
     changes: Sequence[str] = ()
     overwrites: Sequence[ManagedField] = ()
     refusal: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterPart:
-    """What is written to one cluster, whose revision was ``number`` when it was planned."""
-
-    cluster: Cluster
-    number: int
-    previews: tuple[tuple[services.Preview, Mapping[str, Any]], ...] = ()
-    deletions: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,17 +151,7 @@ def _draft_modes(draft: _Draft, stored: Mapping[Key, Any], mode: Enforcement) ->
         if not key[1]:
             draft.refuse(key, "it has no mode")
         elif draft.wants("change", key):
-            draft.manifests[key] = _with_mode(policy.to_manifest(), mode)
-
-
-def _with_mode(manifest: dict[str, Any], mode: Enforcement) -> dict[str, Any]:
-    metadata = dict(manifest["metadata"])
-    annotations = dict(metadata.pop("annotations", None) or {})
-    annotations.pop(ENFORCEMENT_ANNOTATION, None)
-    annotations |= encode_enforcement(mode)
-    if annotations:
-        metadata["annotations"] = annotations
-    return {**manifest, "metadata": metadata}
+            draft.manifests[key] = with_enforcement(policy.to_manifest(), mode)
 
 
 def _draft_copies(draft: _Draft, stored: Mapping[Key, Any], edit: Edit) -> None:
@@ -258,28 +240,8 @@ def save(shown: EditPlan, *, user: str, reason: str) -> Batch:
             writes.enter_context(services.policy_write(part.cluster))
             if snapshot.revision(part.cluster.name) != part.number:
                 raise OvertakenError
-            services.lock_used(part.cluster, _namespaces_of(part))
-        return tuple(_save_part(part, user=user, reason=reason) for part in shown.parts)
-
-
-def _namespaces_of(part: ClusterPart) -> set[str]:
-    deleted = {each.namespace_name for each in part.deletions}
-    return {preview.key[1] for preview, _ in part.previews} | deleted
-
-
-def _save_part(part: ClusterPart, *, user: str, reason: str) -> tuple[str, int]:
-    services.store_previews(cluster=part.cluster, previews=part.previews, user=user, reason=reason)
-    with services.in_bulk():
-        for stored in part.deletions:
-            _delete(stored, user=user, reason=reason)
-    return part.cluster.name, services.changed_write(part.cluster).number
-
-
-def _delete(stored: Any, *, user: str, reason: str) -> None:
-    if isinstance(stored, PriorityClass):
-        services.delete_priority_class(priority_class=stored, user=user, reason=reason)
-    else:
-        services.delete_policy(policy=stored, user=user, reason=reason)
+            services.lock_used(part.cluster, namespaces_of(part))
+        return tuple(store_part(part, user=user, reason=reason) for part in shown.parts)
 
 
 def undo(batch: Batch, *, may: May, user: str) -> int:
@@ -302,7 +264,7 @@ def undo(batch: Batch, *, may: May, user: str) -> int:
                 )
             )  # fmt: skip
             _check_undoable(cluster, revisions, may)
-            _undo_part(cluster, revisions, user=user)
+            take_back(cluster, revisions, user=user)
             done += len(revisions)
     return done
 
@@ -318,32 +280,6 @@ def _check_undoable(cluster: Cluster, revisions: Sequence[PolicyRevision], may: 
         action = "delete" if each.before is None else "add" if each.after is None else "change"
         if not may(action, cluster.name, key):
             raise PermissionError(key)
-
-
-def _undo_part(cluster: Cluster, revisions: Sequence[PolicyRevision], *, user: str) -> None:
-    if not revisions:
-        return
-    reason = f"undone: {revisions[0].reason}"
-    keys = [(each.kind, each.namespace, each.name) for each in revisions]
-    services.lock_used(cluster, {namespace for _, namespace, _ in keys})
-    stored = services.stored_by_key(cluster, keys)
-    changed = [each.before for each in revisions if each.before and each.after]
-    previews = services.preview_many(cluster=cluster, manifests=changed)
-    for preview in previews:
-        if preview.error is not None:
-            raise preview.error
-    services.store_previews(
-        cluster=cluster,
-        previews=list(zip(previews, changed, strict=True)),
-        user=user,
-        reason=reason,
-    )
-    with services.in_bulk():
-        for key, each in zip(keys, revisions, strict=True):
-            if each.before is None:
-                _delete(stored[key], user=user, reason=reason)
-            elif each.after is None:
-                services.restore_revision(revision=each, user=user, reason=reason)
 
 
 def _digest(edits: Iterable[PlannedEdit]) -> str:

@@ -1,5 +1,6 @@
 """Tables of policies: columns, constraints, ``to_manifest``, ``read_manifest``. No service."""
 
+from policies.models.changes.change_set import ChangeItem, ChangeSet, ChangeStep
 from policies.models.cluster import Cluster, Namespace, Recorded
 from policies.models.compilable import CompilablePolicy
 from policies.models.credentials import KeyCheck, SignInCount, WebhookCredential
@@ -29,6 +30,9 @@ from policies.models.tokens import ApiToken, ServiceAccount
 
 __all__ = [
     "ApiToken",
+    "ChangeItem",
+    "ChangeSet",
+    "ChangeStep",
     "Charge",
     "ClassMember",
     "ClassPolicy",

@@ -17,7 +17,8 @@ from django.utils.functional import cached_property
 from admission.explain.labels_seen import labels_seen
 from engine.policy import Enforcement
 from policies import services
-from policies.drafts import danger, merge, preview
+from policies.change_sets import merge
+from policies.drafts import danger, preview
 from policies.drafts.draft import (
     LONGEST,
     Draft,

@@ -1,14 +1,21 @@
-"""Three-way merge of base, mine and theirs when two users edit one manifest; conflicts by path."""
+"""Three-way merge of base, mine and theirs when two users edit one manifest; conflicts by path.
+
+``merge`` two edits of a manifest; ``merge_objects`` also where one side made or deleted it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from engine.patch import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    Manifest = Mapping[str, Any]
+
+Side = Literal["mine", "theirs"]
 
 
 @dataclass(slots=True)
@@ -26,6 +33,25 @@ def merge(
     merged = Merged({})
     merged.manifest = _merge_values(base or {}, mine, theirs or {}, "", merged)
     return merged
+
+
+def merge_objects(
+    base: Manifest | None, mine: Manifest | None, theirs: Manifest | None, *, keep: Side = "mine"
+) -> tuple[Manifest | None, list[str]]:
+    """Merge two sides of an object, None where it does not exist; and the paths that conflict.
+
+    In conflicts the side ``keep`` wins. The empty path stands for the whole object, which one
+    side deleted and the other one changed.
+    """
+    if theirs in (mine, base):
+        return mine, []
+    if mine == base:
+        return theirs, []
+    if mine is None or theirs is None:
+        return (mine if keep == "mine" else theirs), [""]
+    winner, other = (mine, theirs) if keep == "mine" else (theirs, mine)
+    merged = merge(base, winner, other)
+    return merged.manifest, merged.conflicts
 
 
 def _merge_values(base: Any, mine: Any, theirs: Any, path: str, merged: Merged) -> Any:

@@ -1,0 +1,1 @@
+"""Tables of change sets: what is proposed, and each step. No service."""

@@ -1,0 +1,52 @@
+"""Change sets: put writes into one, take its steps, publish and revert it. No HTTP, no pages."""
+
+from policies.services.changes.contents import (
+    Proposed,
+    propose,
+    propose_deletion,
+    propose_mode,
+    put,
+    take_out,
+)
+from policies.services.changes.parts import ClusterPart, namespaces_of, store_part
+from policies.services.changes.publish import publish, revert
+from policies.services.changes.rebase import MergeConflictError, Rebased, merge_with_stored, rebase
+from policies.services.changes.refusals import ItemProblem, ItemsRefusedError
+from policies.services.changes.steps import (
+    OutdatedChangeError,
+    abandon,
+    comment,
+    create_change,
+    describe_change,
+    submit,
+    withdraw,
+)
+from policies.services.changes.take_back import take_back
+
+__all__ = [
+    "ClusterPart",
+    "ItemProblem",
+    "ItemsRefusedError",
+    "MergeConflictError",
+    "OutdatedChangeError",
+    "Proposed",
+    "Rebased",
+    "abandon",
+    "comment",
+    "create_change",
+    "describe_change",
+    "merge_with_stored",
+    "namespaces_of",
+    "propose",
+    "propose_deletion",
+    "propose_mode",
+    "publish",
+    "put",
+    "rebase",
+    "revert",
+    "store_part",
+    "submit",
+    "take_back",
+    "take_out",
+    "withdraw",
+]
