@@ -146,6 +146,34 @@ def test_person_is_invited_and_sets_a_password(
     invited.leave()
 
 
+def test_picked_tokens_are_revoked_together(visit: Callable[[str], Visitor], hand: Hand) -> None:
+    page = visit("admin").go("/account/")
+    prefix = f"{type(hand).__name__.lower()} token"
+    for number in (1, 2, 3):
+        hand.fill(page.get_by_label("Name", exact=True), f"{prefix} {number}")
+        hand.press(page.get_by_role("button", name="Create a token"))
+        page.get_by_text("It is shown only once.").wait_for()
+    page.goto("/people/tokens/")
+    hand.fill(page.get_by_role("searchbox"), prefix)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**q=**")
+    bar = page.get_by_role("form", name="Selected tokens")
+    assert not bar.is_visible()
+    for number in (1, 3):
+        hand.tick(page.get_by_label(f"Select {prefix} {number}"))
+    assert "2 tokens selected" in bar.inner_text()
+    hand.press(bar.get_by_role("button", name="Revoke"))
+    question = page.get_by_role("dialog")
+    assert "Revoke 2 tokens?" in question.inner_text()
+    hand.press(question.get_by_role("button", name="Revoke"))
+    page.get_by_text("Revoked: 2 tokens.").wait_for()
+    rows = page.get_by_role("table", name="Tokens").locator("tbody tr")
+    assert [f"{prefix} 2" in each for each in rows.all_inner_texts()] == [True]
+    hand.press(rows.get_by_role("button", name="Revoke"))
+    hand.press(page.get_by_role("dialog").get_by_role("button", name="Revoke"))
+    page.get_by_role("heading", name="No token matches").wait_for()
+
+
 @pytest.mark.parametrize("tab", ["roles", "tokens", "activity"])
 def test_tabs_of_the_panel_are_accessible(
     visit: Callable[[str], Visitor], axe: Path, tab: str
