@@ -6,7 +6,7 @@ The text decides: a form is first rendered as text, which is then read like any 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from django.core.exceptions import ValidationError
 
@@ -42,6 +42,20 @@ LONGEST: Final = 300_000
 """Characters of the longest text that the editor reads."""
 
 
+class EditedPlace(Protocol):
+    """What an editor edits: its kind, and how a text and a form of it are read."""
+
+    @property
+    def kind(self) -> EditableKind:
+        """Its kind, with the fields and groups of its form."""
+
+    def read_text(self, text: str, *, is_checked: bool = True) -> Draft:
+        """The draft of a text; unless ``is_checked``, without the database's findings."""
+
+    def read_sheet(self, sheet: Sheet, base: Mapping[str, Any]) -> Draft:
+        """The draft of a form; what it does not show comes from ``base``."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyPlace:
     """Kind, cluster, namespace and name of a policy; ``name`` is empty for a new one."""
@@ -67,6 +81,14 @@ class PolicyPlace:
     def make(self) -> Any:
         """A new, unsaved object."""
         return services.new_object(self.cluster, self.kind.name, self.namespace)
+
+    def read_text(self, text: str, *, is_checked: bool = True) -> Draft:
+        """The draft of a text; unless ``is_checked``, without the database's findings."""
+        return draft_of_text(self, text, is_checked=is_checked)
+
+    def read_sheet(self, sheet: Sheet, base: Mapping[str, Any]) -> Draft:
+        """The draft of a form; what it does not show comes from ``base``."""
+        return draft_of_sheet(self, sheet, base)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,11 +147,11 @@ def draft_of_text(
     try:
         draft_object = _only_object(place, text)
     except ManifestError as error:
-        return Draft(text=text, findings=tuple(_findings_of(error.problems)))
+        return Draft(text=text, findings=tuple(findings_of_problems(error.problems)))
     problems = _file_problems(place, draft_object)
     draft_shape = QUOTA_CONFIGURATION if place.kind.is_configuration else SHAPES[place.kind.name]
     if any(True for _ in shape_findings(draft_object.value, draft_shape)):
-        return Draft(text=text, findings=tuple(_findings_of(problems, built)))
+        return Draft(text=text, findings=tuple(findings_of_problems(problems, built)))
     manifest = _canonical_manifest(place, draft_object)
     sheet = _sheet_of(place, manifest)
     if built is None and sheet is not None:
@@ -138,7 +160,10 @@ def draft_of_text(
     if is_checked and not problems:
         problems = _stored_problems(place, draft_object, manifest)
     return Draft(
-        text=text, manifest=manifest, sheet=sheet, findings=tuple(_findings_of(problems, built))
+        text=text,
+        manifest=manifest,
+        sheet=sheet,
+        findings=tuple(findings_of_problems(problems, built)),
     )
 
 
@@ -162,7 +187,7 @@ def _sheet_of(place: PolicyPlace, manifest: Mapping[str, Any]) -> Sheet | None:
 def _only_object(place: PolicyPlace, text: str) -> BundleObject:
     """The one object of a text; raises ManifestError."""
     if len(text) > LONGEST:
-        raise ManifestError([_problem_of_text(f"longer than {LONGEST} characters")])
+        raise ManifestError([problem_of_text(f"longer than {LONGEST} characters")])
     contents = find_objects(parse_documents(text, SOURCE))
     objects = contents.configurations if place.kind.is_configuration else contents.objects
     of_kind = [
@@ -173,11 +198,12 @@ def _only_object(place: PolicyPlace, text: str) -> BundleObject:
     object_count = len(contents.objects) + len(contents.configurations) + len(contents.others)
     if len(of_kind) != 1 or object_count != 1:
         one_object_message = f"there must be one {place.kind.name} here and nothing else"
-        raise ManifestError([_problem_of_text(one_object_message)])
+        raise ManifestError([problem_of_text(one_object_message)])
     return of_kind[0]
 
 
-def _problem_of_text(message: str) -> Problem:
+def problem_of_text(message: str) -> Problem:
+    """A problem of a whole text, at its beginning."""
     return Problem(source=SOURCE, line=1, column=1, message=message)
 
 
@@ -224,7 +250,10 @@ def _stored_problems(
     return []
 
 
-def _findings_of(problems: Iterable[Problem], built: Built | None = None) -> Iterable[Finding]:
+def findings_of_problems(
+    problems: Iterable[Problem], built: Built | None = None
+) -> Iterable[Finding]:
+    """Problems of a text as findings, each with its cell of the form."""
     for problem in problems:
         finding_hint = f" ({problem.hint})" if problem.hint else ""
         yield Finding(

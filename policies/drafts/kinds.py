@@ -9,6 +9,7 @@ from policies.drafts.forms import (
     limit_range,
     limited_resources,
     metadata_rules,
+    namespace_class,
     priority_class,
     quota,
 )
@@ -93,6 +94,16 @@ LIMITED_RESOURCES: Final = EditableKind(
     build=limited_resources.build,
     is_namespaced=False,
 )
+NAMESPACE_CLASS: Final = EditableKind(
+    name="NamespaceClass",
+    plural="namespaceclasses",
+    fields=namespace_class.FIELDS,
+    groups=(namespace_class.PARAMETER, namespace_class.POLICY),
+    show=namespace_class.show,
+    build=namespace_class.build,
+    is_namespaced=False,
+)
+"""Of the whole fleet: it is none of the kinds of a cluster."""
 KINDS: Final = (LIMIT_RANGE, METADATA_POLICY, RESOURCE_QUOTA, PRIORITY_CLASS, LIMITED_RESOURCES)
 BY_PLURAL: Final = {kind.plural: kind for kind in KINDS}
 BY_NAME: Final = {kind.name: kind for kind in KINDS}

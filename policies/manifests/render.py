@@ -33,8 +33,11 @@ def canonical(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Order the fields as documented, and the keys of maps by their bytes."""
     ordered: dict[str, Any] = _in_field_order(manifest, KINDS[manifest["kind"]])
     spec = ordered.get("spec")
-    if manifest["kind"] in FLEET_KINDS and isinstance(spec, dict) and "policies" in spec:
-        policies = [canonical(each) for each in spec["policies"]]
+    if manifest["kind"] in FLEET_KINDS and isinstance(spec, dict) and spec.get("policies"):
+        # An editor writes what is not valid yet: a policy of an unknown kind stays as it is.
+        policies = [
+            canonical(each) if each.get("kind") in KINDS else each for each in spec["policies"]
+        ]
         ordered["spec"] = {**spec, "policies": policies}
     return ordered
 

@@ -54,6 +54,7 @@ STATE_ICONS: Final = {
 KIND_LETTERS: Final = {
     "LimitRange": "LR",
     "MetadataPolicy": "MP",
+    "NamespaceClass": "NC",
     "PriorityClass": "PC",
     "ResourceQuota": "RQ",
     "ResourceQuotaConfiguration": "LC",

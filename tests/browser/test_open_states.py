@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.ui
 LOG = "/decisions/?exclude=ns:web verdict:allowed"
 RANGE = PAGES["limit range"]
+CLASS = PAGES["namespace class, edited"]
 POLICIES = "/policies/"
 QUEUE = f"{CLUSTER}/objects/"
 FACETS = ("click [data-filters]", ".facet-column[data-shown]")
@@ -64,6 +65,32 @@ STATES = {
     ),
     "tab Test": (RANGE, "click [data-tab=test]", "#pane-test"),
     "tab History": (RANGE, "click [data-tab=history]", "#pane-history"),
+    "tab Impact of a class": (
+        CLASS,
+        "click [data-tab=form]",
+        "fill #clusters",
+        "#diff-count:text('2')",
+        "click [data-tab=impact]",
+        "#restarts .impact-figures",
+    ),
+    "tab Impact of a new class": (
+        PAGES["new namespace class"],
+        "click [data-tab=form]",
+        "fill #names",
+        "#matches .hint",
+        "clear #names",
+        "#matches .place-lines",
+        "click [data-tab=impact]",
+        "#restarts .effect-lines",
+    ),
+    "tab History of a class": (CLASS, "click [data-tab=history]", "#pane-history"),
+    "class to save": (CLASS, "press Control+s", "#save-dialog[open] #reason"),
+    "class to delete": (
+        CLASS,
+        EDIT_MENU,
+        "click .menu a:text('Delete')",
+        "#delete-dialog[open]",
+    ),
     "sides of a drift": (QUEUE, "click [data-unfold]", "[data-unfold][aria-expanded=true]"),
     "how to settle": (QUEUE, "click .settle-menu > summary"),
     "quotas chosen": ("/quotas/", "click .pick", "#raise-many"),
@@ -82,6 +109,8 @@ def take(page: Page, step: str) -> None:
         page.keyboard.press(rest)
     elif act == "fill":
         page.locator(rest).fill("1")
+    elif act == "clear":
+        page.locator(rest).fill("")
     else:
         page.locator(step).first.wait_for()
 

@@ -8,6 +8,9 @@ and the operations, or a dash with the reason why there is none. A control is a 
 from __future__ import annotations
 
 EDITORS = "limited-resources policy policy-new priority-class priority-class-new"
+CLASSES = "class-edit class-new"
+_FORMS = f"{EDITORS} {CLASSES}"
+"""They share the parts of one editor."""
 _FORM = "- only changes the form, and stores nothing but the person's own draft"
 _SIGN_IN = "- signing in and out is for browsers; programs send a token"
 _TOKEN = "POST /api/v1/tokens/ + POST /api/v1/serviceaccounts/{account}/tokens/"
@@ -25,10 +28,13 @@ _SAVE = """
     + POST /api/v1/resourcequotas/ + PUT /api/v1/resourcequotas/{id}/
     + POST /api/v1/priorityclasses/ + PUT /api/v1/priorityclasses/{id}/
     + PUT /api/v1/limitedresources/{name}/
+    + POST /api/v1/namespaceclasses/ + PUT /api/v1/namespaceclasses/{name}/
 """
+_CHECK = f"{_TRY} + {_SAVE}"
 _DELETE = """
     DELETE /api/v1/limitranges/{id}/ + DELETE /api/v1/metadatapolicies/{id}/
     + DELETE /api/v1/resourcequotas/{id}/ + DELETE /api/v1/priorityclasses/{id}/
+    + DELETE /api/v1/namespaceclasses/{name}/
 """
 _APPLY = "POST /api/v1/apply/"  # a preview is a dry run
 _RUN = "POST /api/v1/runs/"
@@ -45,7 +51,6 @@ _AUTHORITY = """
 _PREVIEW_CLASS = """
     POST /api/v1/namespaceclasses/preview/ + POST /api/v1/simulations/classrestarts/
 """
-_SAVE_CLASS = "POST /api/v1/namespaceclasses/ + PUT /api/v1/namespaceclasses/{name}/"
 _LEAVE_CLASS = "POST /api/v1/namespaceclasses/{name}/leaving/"
 _RESTORE = "POST /api/v1/revisions/{id}/restore/"
 _RESTARTS = "policy-new-restarts policy-restarts"
@@ -78,23 +83,23 @@ ACTIONS = (
     ("decision-view-save", "decisions/_actions.html", "", "PATCH /api/v1/savedviews/{id}/"),
     ("decision-view-drop", "decisions/_actions.html", "", "DELETE /api/v1/savedviews/{id}/"),
     # Policies
-    (EDITORS, "policies/editor.html", "", f"{_TRY} + {_SAVE}"),  # checks, as ?dryRun=All does
-    (EDITORS, "policies/editor/_delete.html", "do=delete", _DELETE),
+    (_FORMS, "policies/editor.html", "", _CHECK),  # checks, as ?dryRun=All does
+    (_FORMS, "policies/editor/_delete.html", "do=delete", _DELETE),
     (EDITORS, "policies/conflict.html", "do=save", _SAVE),
-    (EDITORS, "policies/editor/_save.html", "", f"{_TRY} + {_SAVE}"),
-    (EDITORS, "policies/editor/_save.html", "do=save", _SAVE),
+    (_FORMS, "policies/editor/_save.html", "", _CHECK),
+    (_FORMS, "policies/editor/_save.html", "do=save", _SAVE),
     (EDITORS, "policies/editor/_observed.html", "do=promote", _FORM),  # then the dialog saves
-    (EDITORS, "policies/editor/_outcome.html", "do=take-form", _FORM),
-    (EDITORS, "policies/editor/_outcome.html", "do=take-yaml", _FORM),
-    (EDITORS, "policies/editor/_outcome.html", "do=use:*:*", _FORM),
+    (_FORMS, "policies/editor/_outcome.html", "do=take-form", _FORM),
+    (_FORMS, "policies/editor/_outcome.html", "do=take-yaml", _FORM),
+    (_FORMS, "policies/editor/_outcome.html", "do=use:*:*", _FORM),
     (EDITORS, "policies/editor/_impact.html", "do=use:*:*", _FORM),
     (EDITORS, "policies/editor/_impact.html", "do=use:enforcement:audit", _FORM),
     (EDITORS, "policies/editor/_places.html", "do=place", _FORM),
     (EDITORS, "policies/editor/_places.html", "do=unplace:*", _FORM),
     (EDITORS, "policies/editor/_sides.html", "do=forget", _FORM),
     (EDITORS, "policies/editor/_status.html", "do=forget", _FORM),
-    (EDITORS, "policies/editor/_add.html", "do=*", _FORM),
-    (EDITORS, "policies/editor/_drop.html", "do=drop:*:*", _FORM),
+    (_FORMS, "policies/editor/_add.html", "do=*", _FORM),
+    (_FORMS, "policies/editor/_drop.html", "do=drop:*:*", _FORM),
     (EDITORS, "policies/editor/_limited.html", "do=drop:entry:*", _FORM),
     (EDITORS, "policies/editor/_metadata_policy.html", "do=drop:rule:*", _FORM),
     (EDITORS, "policies/editor/_metadata_policy.html", "do=ready:*", _FORM),
@@ -114,9 +119,7 @@ ACTIONS = (
     ("quota", "quotas/_save_button.html", "", "PUT /api/v1/resourcequotas/{id}/"),
     ("quota-raise", "quotas/board.html", "", "PUT /api/v1/resourcequotas/{id}/"),
     # Namespace classes
-    ("class-edit class-new", "classes/editor.html", "do=preview", _PREVIEW_CLASS),
-    ("class-edit class-new", "classes/editor.html", "do=save", _SAVE_CLASS),
-    ("class-edit", "classes/editor.html", "do=delete", "DELETE /api/v1/namespaceclasses/{name}/"),
+    (CLASSES, "classes/editor/_impact.html", "do=impact", _PREVIEW_CLASS),
     ("class-page", "classes/class.html", "leave=*", _LEAVE_CLASS),
     ("class-page", "classes/class.html", "give_back", "POST /api/v1/classpolicies/{id}/giveback/"),
     # Clusters

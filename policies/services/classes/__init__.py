@@ -6,6 +6,7 @@ from policies.services.classes.plan import exceptions_of
 from policies.services.classes.preview import (
     ClassPreview,
     PolicyEffect,
+    matched_namespaces,
     preview_class,
     preview_deletion,
     read_class,
@@ -34,6 +35,7 @@ __all__ = [
     "give_back",
     "give_classes",
     "held_deletions",
+    "matched_namespaces",
     "preview_class",
     "preview_deletion",
     "read_class",

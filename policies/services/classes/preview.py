@@ -75,6 +75,19 @@ def read_class(manifest: Any) -> dict[str, Any]:
     return encode_namespace_class(value)
 
 
+def matched_namespaces(manifest: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The namespaces that a checked class matches now, by cluster; one query and no plan."""
+    value = decode_namespace_class(manifest)
+    rows = Namespace.objects.order_by("cluster__name", "name").values_list(
+        "cluster__name", "cluster__portal_namespace", "name", "labels"
+    )
+    found: dict[str, list[str]] = {}
+    for cluster, reserved, name, labels in rows.iterator():
+        if value.covers(cluster) and value.selector.matches(name, labels, reserved=reserved):
+            found.setdefault(cluster, []).append(name)
+    return found
+
+
 def preview_class(manifest: Any) -> ClassPreview:
     """What saving this manifest would do; stores nothing. Raises ``ValidationError``."""
     checked = read_class(manifest)

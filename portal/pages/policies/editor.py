@@ -293,7 +293,8 @@ class EditorView(PolicyPage):
             else:
                 services.delete_priority_class(priority_class=self.stored, **deletion_author)
         except services.StaleRevisionError:
-            return self.answer(self.stored_state(), status=409, is_stale=True)
+            seen = self.revision
+            return self.answer(self.stored_state(), status=409, is_stale=True, seen=seen)
         drop_draft(self.user, self.place)
         messages.success(self.request, "Deleted. It can be restored from here.")
         return redirect(self.get_context_data()["revisions_address"])
@@ -320,7 +321,9 @@ class EditorView(PolicyPage):
 
     def answer(self, state: EditorState, *, status: int = 200, **more_context: Any) -> HttpResponse:
         """The page, or for a script the part that changes."""
-        editor_context = self.get_context_data(**self.outcome(state), **more_context, state=state)
+        editor_context = self.get_context_data(
+            **{**self.outcome(state), **more_context, "state": state}
+        )
         # Without scripts the form is sent as a whole and gets a whole page.
         if self.request.headers.get("HX-Request") != "true":
             editor_context |= {"history": history_of(self), **self._label_choices()}
@@ -371,6 +374,8 @@ class EditorView(PolicyPage):
             "places": self.places,
             "other_places": other_places(self.place, self.places, draft.manifest),
             "changed_cells": changed_cells(self.place, draft, self.manifest),
+            # A page that is answered with keeps the base of its draft, whoever saved meanwhile.
+            "seen": self.seen if self.request.method == "POST" else 0,
         }
         before = preview.load(self.place) if self.place.namespace else None
         if draft.is_fine and before is not None and draft.manifest is not None:

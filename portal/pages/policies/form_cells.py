@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.resource_quota import unknown_names
 from engine.resource_quota.scopes import ALLOWED_NAMES
-from policies.drafts.forms import limit_range
+from policies.drafts.forms import limit_range, namespace_class
 from policies.drafts.forms import quota as forms_quota
 from policies.drafts.forms.quota_matrix import matrix_of
 from policies.drafts.forms.sheets import OPERATORS
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from engine.policy import PolicySet
     from policies.drafts.draft import Draft, PolicyPlace
     from policies.drafts.forms.sheets import Sheet
+    from policies.drafts.kinds import EditableKind
 
 CONTAINER_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 MODES: Final = {
@@ -80,6 +81,8 @@ FORM_COLUMNS: Final = {
     sentences.IF: ("rule", "on", "key", "is", "values"),
     sentences.THEN: ("rule", "on", "key", "value"),
     "entry": ("resource", "apiGroup", "contains"),
+    namespace_class.PARAMETER: ("name", "type", "default", "description"),
+    namespace_class.POLICY: ("at", "kind", "name"),
 }
 
 
@@ -90,7 +93,7 @@ def form_context(place: PolicyPlace, draft: Draft, before: PolicySet | None) -> 
         return {"form": None}
     derived = limit_range.derived(sheet) if place.kind.name == "LimitRange" else {}
     used = _used_amounts(place, before)
-    rows = {group: _rows(group, sheet, draft, {**derived, **used}) for group in place.kind.groups}
+    rows = {group: rows_of(group, draft, {**derived, **used}) for group in place.kind.groups}
     for form_row in rows.get(sentences.RULE, []):
         form_row.conditions.extend(_nested_rows(rows[sentences.IF], "rule", form_row.number))
         form_row.updates.extend(_nested_rows(rows[sentences.THEN], "rule", form_row.number))
@@ -100,10 +103,7 @@ def form_context(place: PolicyPlace, draft: Draft, before: PolicySet | None) -> 
     return {
         "form": rows,
         **_quota_table(place, draft, before, rows, form_choices),
-        "fields": {
-            name: FormCell(name=name, value=sheet.fields.get(name, ""), errors=_errors(draft, name))
-            for name in place.kind.fields
-        },
+        "fields": fields_of(place.kind, draft),
         "derived": derived,
         "modes": MODES.items(),
         "api_server_modes": API_SERVER_MODES.items(),
@@ -176,7 +176,18 @@ def _used_amounts(place: PolicyPlace, before: PolicySet | None) -> dict[str, str
     return {**unknown, **{name: str(amount) for name, amount in stored_quota.used.items()}}
 
 
-def _rows(group: str, sheet: Sheet, draft: Draft, filled: dict[str, str]) -> list[FormRow]:
+def fields_of(kind: EditableKind, draft: Draft) -> dict[str, FormCell]:
+    """The fields of a draft's form, each a cell."""
+    texts = draft.sheet.fields if draft.sheet else {}
+    return {
+        name: FormCell(name=name, value=texts.get(name, ""), errors=_errors(draft, name))
+        for name in kind.fields
+    }
+
+
+def rows_of(group: str, draft: Draft, filled: Mapping[str, str]) -> list[FormRow]:
+    """The lines of one group; ``filled`` are texts that stand in cells nobody filled in."""
+    lines = draft.sheet.of(group) if draft.sheet else []
     return [
         FormRow(
             group=group,
@@ -194,7 +205,7 @@ def _rows(group: str, sheet: Sheet, draft: Draft, filled: dict[str, str]) -> lis
                 for column in FORM_COLUMNS[group]
             },
         )
-        for number, line in enumerate(sheet.of(group))
+        for number, line in enumerate(lines)
     ]
 
 

@@ -68,19 +68,20 @@ function offerChecks(form, { view, field, isOfServer, later, stop, tabs, dialogs
     if (!answer || answer.dataset.isTaken) return;
     answer.dataset.isTaken = "yes";
     take(answer, view, field, isOfServer);
-    mark(view, form);
+    const wrong = mark(view, form);
     tabs.refresh();
-    if ("isAsk" in answer.dataset && !showFirst(form, tabs)) dialogs.ask();
+    if ("isAsk" in answer.dataset && !showFirst(form, { tabs, view, wrong })) dialogs.ask();
   });
   dialogs.ask();
 }
 
 // Leads to the first problem, in the form or in the YAML; false where there is none.
-function showFirst(form, tabs) {
+function showFirst(form, { tabs, view, wrong }) {
   if (!document.querySelector("[data-findings], [data-place-problem]")) return false;
   const cell = form.querySelector("#sheet [aria-invalid]") ?? (document.querySelector("[data-place-problem]") && form.querySelector("#place"));
   tabs.show(cell ? "form" : "yaml");
   (cell ?? form.querySelector(".cm-content")).focus();
+  if (!cell && wrong.length) view.dispatch({ selection: { anchor: wrong[0].from }, scrollIntoView: true });
   return true;
 }
 
@@ -126,7 +127,7 @@ function markChanged(form) {
   }
 }
 
-// Shows findings at their lines and cells.
+// Shows findings at their lines and cells; returns those that have a line, the first one first.
 function mark(view, form) {
   markChanged(form);
   for (const cell of form.querySelectorAll("#sheet [aria-invalid]")) clear(cell);
@@ -134,7 +135,7 @@ function mark(view, form) {
   const found = [];
   for (const item of document.querySelectorAll("[data-findings][data-line], [data-findings] [data-line]")) {
     const message = item.querySelector("[data-message]").textContent;
-    const cell = item.dataset.cell && document.getElementById(item.dataset.cell);
+    const cell = item.dataset.cell ? document.getElementById(item.dataset.cell) : null;
     if (cell?.matches("input, select, textarea")) show(cell, message);
     const number = Number(item.dataset.line);
     if (!number || number > view.state.doc.lines) continue;
@@ -144,6 +145,7 @@ function mark(view, form) {
   }
   found.sort((one, other) => one.from - other.from);
   view.dispatch(setDiagnostics(view.state, found));
+  return found;
 }
 
 // Shows a problem beside its cell; clear() restores the hint that described the cell before.

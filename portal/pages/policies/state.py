@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.drafts.draft import Draft, Finding, draft_of_sheet, draft_of_text
-from policies.drafts.forms import metadata_rules
+from policies.drafts.draft import Draft, Finding
+from policies.drafts.forms import metadata_rules, namespace_class
 from policies.drafts.forms.sheets import read_sheet, with_cell, with_line, without_line
 from policies.manifests import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from policies.drafts.draft import PolicyPlace
+    from policies.drafts.draft import EditedPlace
     from policies.drafts.forms.sheets import Built, Line, Sheet
 
 BOTH_CHANGED: Final = "Both the form and the YAML were changed. Choose which one to keep."
@@ -25,8 +25,12 @@ BLANK_LINES: Final[Mapping[str, Line]] = {
     "if": {"on": "label", "is": "DoesNotExist"},
     "then": {"on": "label"},
     "entry": {},
+    namespace_class.PARAMETER: {"type": "quantity"},
+    namespace_class.POLICY: {},
 }
 """A new line of each group."""
+_ASKED_COLUMNS: Final = {"hard": "resource", namespace_class.POLICY: "kind"}
+"""The column that the rest of a button's value fills in: ``add:hard:pods``."""
 _PARENTS: Final = {"if": "rule", "then": "rule", "scope": "entry"}
 
 
@@ -44,12 +48,12 @@ class EditorState:
 
 
 def read_state(
-    place: PolicyPlace, data: Mapping[str, str], current: Mapping[str, Any]
+    place: EditedPlace, data: Mapping[str, str], current: Mapping[str, Any]
 ) -> EditorState:
     """Find out which side was edited since both agreed, and read that one."""
     shown_text, yaml_text = _unix_lines(data.get("shown", "")), _unix_lines(data.get("yaml", ""))
     # The text both sides last agreed on, sent along: the server keeps no state of an editor.
-    base_manifest = draft_of_text(place, shown_text, is_checked=False).manifest or current
+    base_manifest = place.read_text(shown_text, is_checked=False).manifest or current
     kind = place.kind
     sheet = read_sheet(data, fields=kind.fields, groups=kind.groups) if data.get("form") else None
     built = kind.build(sheet, base_manifest) if sheet else None
@@ -60,11 +64,11 @@ def read_state(
         yaml_edited = False
     is_torn = _is_typed(built, base_manifest) and yaml_edited and side_taken != "take-yaml"
     if yaml_edited or sheet is None:
-        return _state_of_text(draft_of_text(place, yaml_text), sheet, shown_text, is_torn=is_torn)
+        return _state_of_text(place.read_text(yaml_text), sheet, shown_text, is_torn=is_torn)
     if form_edited:
-        sent_draft = draft_of_sheet(place, sheet, base_manifest)
+        sent_draft = place.read_sheet(sheet, base_manifest)
         return EditorState(draft=sent_draft, shown=sent_draft.text)
-    sent_draft = replace(draft_of_text(place, shown_text), sheet=sheet)
+    sent_draft = replace(place.read_text(shown_text), sheet=sheet)
     return EditorState(draft=sent_draft, shown=shown_text)
 
 
@@ -88,7 +92,7 @@ def _state_of_text(draft: Draft, sheet: Sheet | None, shown: str, *, is_torn: bo
 
 
 def change_lines(
-    place: PolicyPlace, state: EditorState, button: str, base: Mapping[str, Any]
+    place: EditedPlace, state: EditorState, button: str, base: Mapping[str, Any]
 ) -> EditorState:
     """Act for a button: ``add:if:2``, ``drop:row:3``, ``ready:require``, ``use:row-1-max:3Gi``."""
     sheet = state.draft.sheet
@@ -97,7 +101,7 @@ def change_lines(
     button_verb, _, button_rest = button.partition(":")
     line_group, _, line_number = button_rest.partition(":")
     changed_sheet = _changed_sheet(sheet, button_verb, line_group, line_number)
-    changed_draft = draft_of_sheet(place, changed_sheet, state.draft.manifest or base)
+    changed_draft = place.read_sheet(changed_sheet, state.draft.manifest or base)
     return EditorState(draft=changed_draft, shown=changed_draft.text, yaml_edited=True)
 
 
@@ -111,8 +115,9 @@ def _changed_sheet(sheet: Sheet, button_verb: str, line_group: str, number: str)
     if line_group not in BLANK_LINES:
         return sheet
     parent = {_PARENTS[line_group]: number} if number.isdecimal() and line_group in _PARENTS else {}
-    resource_column = {"resource": number} if line_group == "hard" and number else {}
-    longer = with_line(sheet, line_group, {**BLANK_LINES[line_group], **parent, **resource_column})
+    asked = _ASKED_COLUMNS.get(line_group, "")
+    asked_cell = {asked: number} if asked and number else {}
+    longer = with_line(sheet, line_group, {**BLANK_LINES[line_group], **parent, **asked_cell})
     if line_group == "rule":
         rule_number = str(len(longer.of("rule")) - 1)
         return with_line(longer, "if", {**BLANK_LINES["if"], "rule": rule_number})

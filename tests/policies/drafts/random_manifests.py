@@ -166,10 +166,50 @@ def _configuration() -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
+def _namespace_class() -> st.SearchStrategy[dict[str, Any]]:
+    patterns = st.lists(st.sampled_from(["team-*", "shop", "*", "a, b", ""]), max_size=3)
+    selector = st.builds(
+        lambda labels, names: {**labels, **({} if names is None else {"names": names})},
+        _selector(),
+        st.none() | patterns,
+    )
+    parameter = st.fixed_dictionaries(
+        {"name": st.sampled_from(["cpu", "max-memory", ""])},
+        optional={
+            "type": st.sampled_from(["string", "quantity", "number"]),
+            "default": st.one_of(AMOUNTS, TEXTS, st.integers(0, 99)),
+            "description": TEXTS,
+        },
+    )
+    policy = st.one_of(
+        _object("LimitRange", _limits()), _object("MetadataPolicy", _rules()), st.just({})
+    )
+    spec = st.fixed_dictionaries(
+        {},
+        optional={
+            "description": TEXTS,
+            "clusters": patterns,
+            "selector": st.none() | selector,
+            "parameters": st.none() | st.lists(st.none() | parameter, max_size=3),
+            "policies": st.none() | st.lists(policy, max_size=3),
+            "onLeave": st.sampled_from(["keep", "remove"]),
+        },
+    )
+    return st.fixed_dictionaries(
+        {
+            "apiVersion": st.just("policy.gatehouse.dev/v1alpha1"),
+            "kind": st.just("NamespaceClass"),
+            "metadata": st.fixed_dictionaries({"name": st.sampled_from(["one", "x1", ""])}),
+            "spec": spec,
+        }
+    )
+
+
 OF_KIND: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "LimitRange": _object("LimitRange", _limits()),
     "ResourceQuota": _object("ResourceQuota", _quota()),
     "MetadataPolicy": _object("MetadataPolicy", _rules()),
     "PriorityClass": _priority_class(),
     "ResourceQuotaConfiguration": _configuration(),
+    "NamespaceClass": _namespace_class(),
 }

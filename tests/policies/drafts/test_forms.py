@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from policies.drafts.draft import render
 from policies.drafts.forms import limit_range, metadata_rules, quota
 from policies.drafts.forms.sheets import Sheet, read_sheet, with_line, without_line
-from policies.drafts.kinds import BY_NAME, KINDS
+from policies.drafts.kinds import BY_NAME, KINDS, NAMESPACE_CLASS
 from policies.manifests.sources import parse_documents
 from tests.policies.drafts.random_manifests import OF_KIND
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 QUICK = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 WHOLE = settings(max_examples=1000, suppress_health_check=list(HealthCheck))
-every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+every_kind = pytest.mark.parametrize("kind", [*KINDS, NAMESPACE_CLASS], ids=lambda kind: kind.name)
 
 
 def posted(sheet: Sheet) -> dict[str, str]:

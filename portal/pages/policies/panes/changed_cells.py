@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.drafts.forms import limit_range, quota
-from policies.drafts.kinds import LIMIT_RANGE, RESOURCE_QUOTA
+from policies.drafts.forms import limit_range, namespace_class, quota
+from policies.drafts.kinds import LIMIT_RANGE, NAMESPACE_CLASS, RESOURCE_QUOTA
 from policies.manifests.diff_in_words import AMOUNT_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from policies.drafts.draft import Draft, PolicyPlace
+    from policies.drafts.draft import Draft, EditedPlace
     from policies.drafts.forms.sheets import Line, Sheet
 
 _FIELD_WORDS: Final = {
@@ -21,9 +21,13 @@ _FIELD_WORDS: Final = {
     "value": "value",
     "preemptionPolicy": "preemption",
     "description": "description",
+    "clusters": "cluster patterns",
+    "names": "name patterns",
+    "labels": "label selector",
+    "onLeave": "what leaving does",
 }
 
-_CHOICES: Final = frozenset({"enforcement", "in_api_server"})
+_CHOICES: Final = frozenset({"enforcement", "in_api_server", "onLeave"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +40,7 @@ class ChangedCell:
 
 
 def changed_cells(
-    place: PolicyPlace, draft: Draft, stored: Mapping[str, Any] | None
+    place: EditedPlace, draft: Draft, stored: Mapping[str, Any] | None
 ) -> list[ChangedCell]:
     """The changed cells, in the order of the form; none of a new policy, or without a form."""
     if stored is None or draft.sheet is None:
@@ -47,6 +51,8 @@ def changed_cells(
         found += _amounts(draft.sheet, before)
     elif place.kind is RESOURCE_QUOTA:
         found += _limits(draft.sheet, before)
+    elif place.kind is NAMESPACE_CLASS:
+        found += _defaults(draft.sheet, before)
     return found
 
 
@@ -83,6 +89,16 @@ def _limits(sheet: Sheet, before: Sheet) -> Iterator[ChangedCell]:
         if was is not None and line.get("amount", "") != was:
             words = f"limit of {line['resource']}"
             yield ChangedCell(cell=f"{quota.HARD}-{number}-amount", words=words, was=was)
+
+
+def _defaults(sheet: Sheet, before: Sheet) -> Iterator[ChangedCell]:
+    group = namespace_class.PARAMETER
+    stored_defaults = {line["name"]: line["default"] for line in before.of(group) if "name" in line}
+    for number, line in enumerate(sheet.of(group)):
+        was = stored_defaults.get(line.get("name", ""))
+        if was is not None and line.get("default", "") != was:
+            words = f"default of {line['name']}"
+            yield ChangedCell(cell=f"{group}-{number}-default", words=words, was=was)
 
 
 def _range_key(line: Line) -> tuple[str, str]:

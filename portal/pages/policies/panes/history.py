@@ -13,7 +13,7 @@ from portal.pages.views import names_of, route_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from policies.models import PolicyRevision
+    from policies.models import NamespaceClassVersion, PolicyRevision
     from portal.pages.policies.page import PolicyPage
 
 SHOWN: Final = 20
@@ -23,9 +23,9 @@ _WORDS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryLine:
-    """A revision, what it changed, and its page, where it is restored."""
+    """A revision, what it changed, and its page, where it is restored; empty for none."""
 
-    revision: PolicyRevision
+    revision: PolicyRevision | NamespaceClassVersion
     words: Sequence[str]
     others: int
     address: str
@@ -42,17 +42,32 @@ def history_of(page: PolicyPage) -> list[HistoryLine]:
     )
     lines = []
     for revision in page.history()[:SHOWN]:
-        words = diff_in_words.changes(revision.before, revision.after)
         address = reverse(
             f"{route_of(place.kind)}-revision", kwargs={**names, "number": revision.number}
         )
         lines.append(
-            HistoryLine(
-                revision=revision,
-                words=words[:_WORDS],
-                others=max(0, len(words) - _WORDS),
+            history_line(
+                revision,
+                words=diff_in_words.changes(revision.before, revision.after),
                 address=address,
                 is_current=revision.after == page.manifest,
             )
         )
     return lines
+
+
+def history_line(
+    revision: PolicyRevision | NamespaceClassVersion,
+    *,
+    words: Sequence[str],
+    is_current: bool,
+    address: str = "",
+) -> HistoryLine:
+    """A line that names the first changes, and counts the others."""
+    return HistoryLine(
+        revision=revision,
+        words=words[:_WORDS],
+        others=max(0, len(words) - _WORDS),
+        address=address,
+        is_current=is_current,
+    )

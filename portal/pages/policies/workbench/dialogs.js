@@ -24,6 +24,8 @@ export function offerDialogs(editor) {
     event.preventDefault();
     editor.requestSubmit(save.querySelector("[data-confirm-save]"));
   });
+  // A deletion that was refused says what it still needs.
+  document.querySelector("#delete-dialog:has([data-asked])")?.showModal();
   return {
     // Opens the dialog where the server has answered what saving would do.
     ask() {

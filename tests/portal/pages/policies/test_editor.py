@@ -133,6 +133,12 @@ def test_changed_cell_says_what_it_was_and_is_undone(editor: Client) -> None:
     assert undone.context["changed_cells"] == []
 
 
+def test_page_after_an_error_still_rests_on_the_revision_that_was_read(editor: Client) -> None:
+    given = {**opened(editor), **GRID, **ROW, "row-0-max": "50m"}
+    factories.limit_range({**LIMITS, "max": {"cpu": "8"}})
+    assert save(editor, given).context["seen"] == 1
+
+
 def test_error_stands_at_its_cell_and_its_line(editor: Client) -> None:
     given = {**opened(editor), **GRID, **ROW, "row-0-max": "50m"}
     response: Any = save(editor, given)
