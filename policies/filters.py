@@ -11,6 +11,8 @@ import django_filters
 from django.db import models
 
 from engine.policy import Enforcement
+from policies import roles
+from policies.change_sets.states import ChangeState
 from policies.lists.selection import (
     CharInFilter,
     ChoiceInFilter,
@@ -21,6 +23,8 @@ from policies.lists.selection import (
 )
 from policies.models import (
     ApiToken,
+    ChangeItem,
+    ChangeSet,
     Charge,
     ClassMember,
     ClassPolicy,
@@ -152,6 +156,33 @@ class KeptTestFilter(_InNamespaceFilter):
     class Meta(_ListOptions):
         model = KeptTest
         fields: ClassVar = _RECORDED
+
+
+_STATES: Final = [(state.value, state.words) for state in ChangeState]
+
+
+class ChangeFilter(django_filters.FilterSet):
+    """Changes by state, author, the places of their objects, and time."""
+
+    state = django_filters.ChoiceFilter(choices=_STATES)
+    state__in = ChoiceInFilter(field_name="state", choices=_STATES)
+    author = django_filters.CharFilter(label="Author")
+    cluster = django_filters.CharFilter(method="with_object", label="Cluster")
+    namespace = django_filters.CharFilter(method="with_object", label="Namespace")
+
+    class Meta(_ListOptions):
+        model = ChangeSet
+        fields: ClassVar = {"created": _TIME, "updated": _TIME}
+
+    def with_object(
+        self, rows: models.QuerySet[ChangeSet], name: str, value: str
+    ) -> models.QuerySet[ChangeSet]:
+        """Changes with an object in a cluster or namespace, as far as the user sees objects."""
+        objects = roles.visible(
+            ChangeItem.objects.filter(**{name: value}), self.request.user,
+            cluster="cluster", namespace="namespace",
+        )  # fmt: skip
+        return rows.filter(pk__in=objects.order_by().values("change"))
 
 
 class _PolicyFilter(_InNamespaceFilter):

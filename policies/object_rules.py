@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import ErrorType, FieldError, FieldPath
 from engine.names import annotations_errors, dns1123_subdomain_errors, labels_errors
-from engine.policy import ENFORCEMENT_ANNOTATION, encode_enforcement
+from engine.policy import ENFORCEMENT_ANNOTATION, Enforcement, encode_enforcement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from engine.policy import Enforcement
 
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 SYSTEM_CLASSES: Final = {
@@ -23,6 +21,7 @@ SYSTEM_CLASSES: Final = {
     "system-cluster-critical": 2_000_000_000,
 }
 PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
+MODES: Final = [mode.value for mode in Enforcement]
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 
 

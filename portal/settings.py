@@ -308,6 +308,9 @@ SPECTACULAR_SETTINGS = {
         "CoreVersionEnum": ["v1"],
         "PolicyVersionEnum": ["policy.gatehouse.dev/v1alpha1"],
         "SchedulingVersionEnum": ["scheduling.k8s.io/v1"],
+        "ChangeStateEnum": "policies.change_sets.states.STATES",
+        "ChangeStepEnum": "policies.change_sets.states.STEPS",
+        "EnforcementEnum": "policies.object_rules.MODES",
         "ReplayStateEnum": "admission.models.Replay.State",
         "ReplayedQuotaStateEnum": "admission.replay.journal.QUOTA_STATES",
         **{

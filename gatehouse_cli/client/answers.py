@@ -526,6 +526,7 @@ class SetPlanJson(TypedDict):
 
     applied: bool
     blocked: list[BlockJson]
+    change: int | None
     cluster: str
     commit: str
     counts: PlanCountsJson

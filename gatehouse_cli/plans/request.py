@@ -41,6 +41,8 @@ class Request:
     force: bool = False
     commit: str = ""
     reason: str = ""
+    change_title: str = ""
+    """Empty, or that of a change that gets what would be written."""
 
     def plans(self, *, dry_run: bool) -> Iterator[SetPlanJson]:
         """One plan for each cluster, carried out unless it is a dry run; raises CliError."""
@@ -52,7 +54,10 @@ class Request:
         )
         for title in files.bundle.others:
             click.echo(f"left out, no policy: {title}", err=True)
-        body = self._body(files)
+        body = {
+            **self._body(files),
+            **({"changeTitle": self.change_title} if self.change_title else {}),
+        }
         # By the parameter and not in the body: so tokens that only read may plan.
         query = {"dryRun": "All"} if dry_run else {}
         with self.connection.open() as session:
@@ -66,6 +71,10 @@ class Request:
                         )
                     except ProblemError as error:
                         raise _with_files(error, files) from error
+                if self.change_title and plan["change"] is not None:
+                    # One change for all clusters: those that follow join the first.
+                    body = {**body, "change": plan["change"]}
+                    body.pop("changeTitle", None)
                 yield plan
 
     def _body(self, files: JoinedFiles) -> dict[str, Any]:

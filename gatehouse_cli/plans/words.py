@@ -95,4 +95,5 @@ def _summary(plan: SetPlanJson) -> str:
         *conflicts,
         f"{counts['unchanged']} unchanged",
     ]
-    return f"{'applied' if done else 'plan'}: {', '.join(parts)}"
+    proposed = "" if plan["change"] is None else f"change #{plan['change']}"
+    return f"{proposed or ('applied' if done else 'plan')}: {', '.join(parts)}"

@@ -15,6 +15,8 @@ from rest_framework.views import APIView
 from policies import roles
 from policies.api.access import ByRole
 from policies.api.bodies import BodyError, answer_to, check_body
+from policies.api.changes.as_change import is_asked_for, put_plan
+from policies.api.changes.refusals import change_refusal
 from policies.api.managers import ManagedFieldSerializer, render_managed_field
 from policies.manifests.bundle import DEFAULT_NAMESPACE, bundle_of, read_bundle
 from policies.manifests.documents import Document, ManifestError
@@ -28,13 +30,13 @@ from policies.services import unknown_namespace
 from policies.validators import DNS_LABEL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from drf_spectacular.utils import OpenApiParameter
     from rest_framework.request import Request
 
     from policies.manifests.bundle import Bundle
-    from policies.models import Cluster
+    from policies.models import ChangeSet, Cluster
     from policies.object_sets.plan import PlannedObject, SetPlan
 
 MOST_OBJECTS: Final = 5_000
@@ -79,6 +81,15 @@ class ApplyRequestSerializer(serializers.Serializer[Any]):
         required=False, help_text="plan only; the same as ?dryRun=All"
     )
     reason = serializers.CharField(required=False, allow_blank=True, max_length=2_000)
+    change = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=2**62,
+        help_text="store nothing, but put the writes into the change of this number",
+    )
+    changeTitle = serializers.CharField(  # noqa: N815 - in the style of Kubernetes
+        required=False, max_length=200, help_text="the same, into a new change of this title"
+    )
 
 
 class PlannedObjectSerializer(serializers.Serializer[Any]):
@@ -128,7 +139,12 @@ class SetPlanSerializer(serializers.Serializer[Any]):
     manager = serializers.CharField()
     commit = serializers.CharField()
     dryRun = serializers.BooleanField()  # noqa: N815 - Kubernetes' own name
-    applied = serializers.BooleanField(help_text="false in a dry run, and if something blocks")
+    applied = serializers.BooleanField(
+        help_text="false in a dry run, with a change, and if something blocks"
+    )
+    change = serializers.IntegerField(
+        allow_null=True, help_text="the change that has the writes; null where there is none"
+    )
     counts = PlanCountsSerializer()
     objects = PlannedObjectSerializer(many=True)
     left = ObjectNameSerializer(many=True, help_text="the set's, in no document, not pruned")
@@ -156,7 +172,7 @@ class ApplyView(KnownParameters, ByRole, APIView):
         """Answer problems of documents by their place."""
         if isinstance(exc, ManifestError):
             exc = BodyError(exc.problems, within=_SOURCE)
-        return answer_to(exc) or super().handle_exception(exc)
+        return change_refusal(exc) or answer_to(exc) or super().handle_exception(exc)
 
     @property
     def stores_nothing(self) -> bool:
@@ -176,16 +192,38 @@ class ApplyView(KnownParameters, ByRole, APIView):
         serializer.is_valid(raise_exception=True)
         sent: dict[str, Any] = serializer.validated_data
         cluster = self.cluster_of(sent)
-        bundle = _read(sent)
+        bundle = read_documents(sent)
         self._require_seen(cluster, bundle)
         is_dry_run = self.is_dry_run or sent.get("dryRun", False)
         options = _options(sent)
+        change: ChangeSet | None = None
         if is_dry_run:
             planned = plan(cluster, bundle, options)
+        elif is_asked_for(sent):
+            planned, change = self._propose(cluster, bundle, options, sent)
         else:
             planned = self._apply(cluster, bundle, options, reason=sent.get("reason", ""))
         self._require_all_seen(cluster, planned)
-        return Response(_render(cluster, bundle, planned, is_dry_run=is_dry_run))
+        stores_nothing = is_dry_run or is_asked_for(sent)
+        return Response(
+            {
+                **_render(cluster, bundle, planned, is_dry_run=is_dry_run),
+                "applied": not stores_nothing and not planned.blocks,
+                "change": change.pk if change else None,
+            }
+        )
+
+    def _propose(
+        self, cluster: Cluster, bundle: Bundle, options: SetOptions, sent: dict[str, Any]
+    ) -> tuple[SetPlan, ChangeSet | None]:
+        """Plan, and put the writes into a change unless something blocks them."""
+        planned = plan(cluster, bundle, options)
+        self._require_all_seen(cluster, planned)
+        if planned.blocks:
+            return planned, None
+        self._require_permissions(cluster, planned)
+        with self.write():
+            return planned, put_plan(cluster, planned, sent=sent, user=self.request.user)
 
     def _apply(
         self, cluster: Cluster, bundle: Bundle, options: SetOptions, *, reason: str
@@ -253,7 +291,7 @@ def _options(sent: dict[str, Any]) -> SetOptions:
     )
 
 
-def _read(sent: dict[str, Any]) -> Bundle:
+def read_documents(sent: Mapping[str, Any]) -> Bundle:
     """Read the documents; raises ManifestError."""
     documents, namespace = sent[_SOURCE], sent.get("namespace", DEFAULT_NAMESPACE)
     if isinstance(documents, str):
@@ -277,7 +315,6 @@ def _render(
         "manager": options.manager,
         "commit": options.commit,
         "dryRun": is_dry_run,
-        "applied": not is_dry_run and not planned.blocks,
         "counts": {action: len(planned.having(action)) for action in _ACTIONS},
         "objects": [_render_object(each) for each in planned.objects],
         "left": [

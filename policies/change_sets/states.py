@@ -46,6 +46,8 @@ class StepKind(StrEnum):
     ABANDON = "abandon"
 
 
+STATES: Final = [state.value for state in ChangeState]
+STEPS: Final = [step.value for step in StepKind]
 _DRAFT, _REVIEWED, _APPROVED = ChangeState.DRAFT, ChangeState.IN_REVIEW, ChangeState.APPROVED
 _ROLLING, _DONE, _STOPPED = ChangeState.ROLLING_OUT, ChangeState.DONE, ChangeState.STOPPED
 _UNPUBLISHED: Final = (_DRAFT, _REVIEWED, _APPROVED)

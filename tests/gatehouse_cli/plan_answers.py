@@ -41,6 +41,7 @@ def plan(*objects: dict[str, Any], **members: Any) -> dict[str, Any]:
         "commit": "",
         "dryRun": True,
         "applied": False,
+        "change": None,
         "counts": {action: actions.count(action) for action in known},
         "objects": list(objects),
         "left": [],

@@ -9,9 +9,17 @@ from policies.services.changes.contents import (
     take_out,
 )
 from policies.services.changes.parts import ClusterPart, namespaces_of, store_part
+from policies.services.changes.permissions import (
+    may_create,
+    may_steer,
+    may_write,
+    visible_changes,
+    visible_items,
+    visible_steps,
+)
 from policies.services.changes.publish import publish, revert
 from policies.services.changes.rebase import MergeConflictError, Rebased, merge_with_stored, rebase
-from policies.services.changes.refusals import ItemProblem, ItemsRefusedError
+from policies.services.changes.refusals import ItemProblem, ItemsRefusedError, no_such_item
 from policies.services.changes.steps import (
     OutdatedChangeError,
     abandon,
@@ -35,8 +43,12 @@ __all__ = [
     "comment",
     "create_change",
     "describe_change",
+    "may_create",
+    "may_steer",
+    "may_write",
     "merge_with_stored",
     "namespaces_of",
+    "no_such_item",
     "propose",
     "propose_deletion",
     "propose_mode",
@@ -48,5 +60,8 @@ __all__ = [
     "submit",
     "take_back",
     "take_out",
+    "visible_changes",
+    "visible_items",
+    "visible_steps",
     "withdraw",
 ]

@@ -15,7 +15,12 @@ from policies.models import ChangeItem, Cluster, PolicyRevision
 from policies.models.changes.change_set import MOST_ITEMS
 from policies.object_rules import with_enforcement
 from policies.services.bulk_create import key_of
-from policies.services.changes.refusals import ItemProblem, ItemsRefusedError, problems_of
+from policies.services.changes.refusals import (
+    ItemProblem,
+    ItemsRefusedError,
+    no_such_item,
+    problems_of,
+)
 from policies.services.changes.steps import lock, record_step
 from policies.services.manifests import KINDS
 from policies.services.preview import preview_many, stored_by_key
@@ -117,8 +122,7 @@ def take_out(change: ChangeSet, *, items: Collection[int], user: str) -> ChangeS
         locked = lock(change, step=StepKind.EDIT)
         taken = list(locked.items.filter(pk__in=items))
         if len(taken) != len(set(items)):
-            message = "one of the objects is not in the change: read it again"
-            raise ValidationError(message, code="no_such_object")
+            raise no_such_item()
         if taken:
             drop_items(locked, taken, user=user)
     return locked

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from policies.change_sets.merge import merge_objects
 from policies.change_sets.states import StepKind
 from policies.models import Cluster
 from policies.services.changes.contents import Proposed, checked_items, drop_items, store_items
+from policies.services.changes.refusals import no_such_item
 from policies.services.changes.steps import lock
 from policies.services.preview import stored_by_key
 
@@ -68,8 +68,7 @@ def rebase(
         found: ChangeItem | None = locked.items.filter(pk=item).first()
         cluster = Cluster.objects.filter(name=found.cluster).first() if found else None
         if found is None or cluster is None:
-            message = "the object is not in the change: read it again"
-            raise ValidationError(message, code="no_such_object")
+            raise no_such_item()
         merged = merge_with_stored(found, keep=keep or "mine")
         if merged.conflicts and keep is None:
             raise MergeConflictError(merged.conflicts)

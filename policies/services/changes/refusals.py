@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django.core.exceptions import ValidationError
+
 from policies.validators import errors_by_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from django.core.exceptions import ValidationError
 
     from policies.services.write import Key
 
@@ -37,6 +37,12 @@ class ItemsRefusedError(Exception):
     def __init__(self, problems: Sequence[ItemProblem]) -> None:
         super().__init__("; ".join(map(str, problems)))
         self.problems = tuple(problems)
+
+
+def no_such_item() -> ValidationError:
+    """The error of an object that is not in the change set."""
+    message = "the object is not in the change: read it again"
+    return ValidationError(message, code="no_such_object")
 
 
 def problems_of(cluster: str, key: Key, error: ValidationError) -> Iterator[ItemProblem]:

@@ -48,6 +48,21 @@ def test_dry_run_is_asked_for(portal: FakePortal, monkeypatch: pytest.MonkeyPatc
     assert portal.asked[0].query == {"dryRun": "All"}
 
 
+def test_the_writes_of_all_clusters_are_proposed_as_one_change(
+    portal: FakePortal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for cluster in ("prod", "test"):
+        answer = plan(planned("create"), cluster=cluster, change=12, dryRun=False)
+        portal.answer(ADDRESS, answer, method="POST")
+    more = ("--cluster", "test", "--as-change", "Lower it", "--reason", "why")
+    assert apply(monkeypatch, *more) == ExitCode.OK
+    first, second = (asked.body for asked in portal.asked)
+    assert (first["changeTitle"], first["reason"], "change" in first) == ("Lower it", "why", False)
+    assert (second["change"], "changeTitle" in second) == (12, False)
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "change #12: 1 to create, 0 to change, 0 to delete, 0 unchanged"
+
+
 def test_blocked_cluster_does_not_stop_the_others(
     portal: FakePortal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,1 @@
+"""REST of changes: described, filled, reviewed, published, reverted. No rule of theirs is here."""
