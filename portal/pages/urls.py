@@ -16,6 +16,7 @@ FAMILIES = (
     "namespaces",
     "policies",
     "quotas",
+    "replays",
     "shell",
     "parts",
 )

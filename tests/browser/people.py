@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import timedelta
 from typing import Final
 
 import django
@@ -12,10 +13,20 @@ django.setup()
 
 from django.contrib.auth.models import User  # noqa: E402 - Django must be set up first
 from django.template.loader import render_to_string  # noqa: E402
+from django.utils import timezone  # noqa: E402
 
 from admission.models import AuditEvent  # noqa: E402
+from admission.replay import work  # noqa: E402
+from admission.replay.proposal import read_proposal  # noqa: E402
+from admission.replay.scope import ReplayScope  # noqa: E402
 from policies import services  # noqa: E402
-from policies.models import ApiToken, Cluster, RoleBinding  # noqa: E402
+from policies.models import (  # noqa: E402
+    ApiToken,
+    Cluster,
+    LimitRange,
+    ResourceQuota,
+    RoleBinding,
+)
 from portal.auth.invitations import invite, new_link  # noqa: E402
 from sync.models import SyncedObject, SyncRun  # noqa: E402
 from tests.browser.demo_portal import PASSWORD  # noqa: E402
@@ -49,6 +60,7 @@ def main() -> None:
         "run": str(SyncRun.objects.filter(cluster__name="demo-connected")[0].uid),
         "drifted": _object("drifted"),
         "conflict": _object("conflict"),
+        "replay": _replayed(),
         "denied": _newest("denied"),
         "mutated": _newest("mutated"),
         "errors": {name: render_to_string(name) for name in ERRORS},
@@ -59,6 +71,23 @@ def main() -> None:
 def _object(state: str) -> str:
     """The first object in this state."""
     return str(SyncedObject.objects.filter(state=state).order_by("pk")[0].pk)
+
+
+def _replayed() -> str:
+    """A finished replay of a week under a tighter range and a smaller quota."""
+    cluster = Cluster.objects.get(name="demo")
+    place = {"namespace__cluster": cluster, "namespace__name": "payments"}
+    limits = LimitRange.objects.get(name="limits", **place).to_manifest()
+    amount = {"memory": "300Mi"}
+    limits["spec"]["limits"] = [{"type": "Container", "max": amount, "default": amount}]
+    quota = ResourceQuota.objects.get(name="critical", **place).to_manifest()
+    quota["spec"]["hard"] |= {"pods": "12"}
+    until = timezone.now()
+    since = until - timedelta(days=7)
+    scope = ReplayScope(cluster="demo", since=since, until=until)
+    replay = work.request(scope, read_proposal([limits, quota]), user="admin")
+    work.carry_out(replay.uid)
+    return str(replay.uid)
 
 
 def _newest(verdict: str) -> str:

@@ -32,6 +32,7 @@ SCREENS: Final = {
     "policies": "/policies/",
     "editor": f"{PLACE}/limitranges/limits/",
     "quotas": "/quotas/",
+    "replay": "/replays/{replay}/",
     "history": "/clusters/-/changes/",
     "namespace": f"{PLACE}/",
     "cluster": f"{CLUSTER}/",

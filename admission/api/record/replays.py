@@ -21,10 +21,17 @@ from admission.api.record.replay_parts import (
 from admission.models import Replay
 from admission.record.filters import ReplayFilter
 from admission.replay import work
+from admission.replay.access import (
+    UnseenPlaceError,
+    find_replay,
+    may_cancel,
+    require_cluster,
+    require_places,
+    visible_replays,
+)
 from admission.replay.proposal import ProposalError, read_proposal
 from admission.replay.scope import QueryError, ReplayScope, check_query, days_back
 from engine.wire import json_type
-from policies import roles, snapshot
 from policies.db.clock import read_clock
 from policies.rest import ManifestParser, known_names
 
@@ -38,8 +45,6 @@ if TYPE_CHECKING:
     from admission.replay.policies import Proposal
 
 DAYS: Final = 7
-STOPPING: Final = "admission.change_replay"
-"""The permission to cancel what somebody else has requested."""
 _TYPES: Final = {
     **dict.fromkeys(("cluster", "namespace", "since", "until", "query"), "string"),
     **dict.fromkeys(("days", "change_set"), "number"),
@@ -80,18 +85,15 @@ class ReplayView(RecordView):
 
     def get_queryset(self) -> QuerySet[Replay]:
         """One's own, and those of clusters that one sees as a whole."""
-        replays: QuerySet[Replay] = super().get_queryset().defer("proposal")
         if getattr(self, "swagger_fake_view", False):
-            return replays.none()
-        user = self.request.user
-        own = replays.filter(user=user.get_username())
-        seen: QuerySet[Replay] = roles.visible(replays, user, cluster="cluster", whole=True)
-        return (own | seen).defer("report") if self.action == "list" else replays
+            return Replay.objects.none()
+        found = visible_replays(self.request.user)
+        return found.defer("report") if self.action == "list" else found
 
     def get_object(self) -> Replay:
         """One replay, for those who see all that it tells of."""
-        replay: Replay | None = self.get_queryset().filter(uid=self.kwargs["uid"]).first()
-        if replay is None or not self._sees(replay.cluster, replay.namespaces):
+        replay = find_replay(self.request.user, self.kwargs["uid"])
+        if replay is None:
             raise Http404
         return replay
 
@@ -122,8 +124,7 @@ class ReplayView(RecordView):
     def cancel(self, request: Request, **_names: Any) -> Response:
         """Cancel a replay; one that has ended is unchanged."""
         replay = self.get_object()
-        is_own = replay.user == request.user.get_username()
-        if not is_own and not roles.may(request.user, STOPPING, cluster=replay.cluster):
+        if not may_cancel(request.user, replay):
             raise PermissionDenied
         with self.write():
             replay.cancel(read_clock())
@@ -154,16 +155,17 @@ class ReplayView(RecordView):
 
     def _scope(self, sent: Mapping[str, Any], proposal: Proposal) -> ReplayScope:
         """The decisions to judge; refuses what the caller does not see."""
-        cluster = sent["cluster"]
-        # One answer for both: it must not reveal that a hidden cluster exists.
-        if not (roles.sees(self.request.user, cluster) and snapshot.has_cluster(cluster)):
-            raise UnfitBodyError({"cluster": ("unknown_cluster", f"there is no cluster {cluster}")})
+        cluster, user = sent["cluster"], self.request.user
+        namespaces = tuple(sent.get("namespaces", ()))
+        try:
+            require_cluster(user, cluster)
+            require_places(user, cluster=cluster, namespaces=namespaces, proposal=proposal)
+        except UnseenPlaceError as error:
+            raise UnfitBodyError({error.field: (error.code, str(error))}) from error
         until = sent.get("until") or read_clock()
         since = sent.get("since") or days_back(sent.get("days", DAYS), until=until)
         if since >= until:
             raise UnfitBodyError({"since": ("invalid", "must be before until")})
-        namespaces = tuple(sent.get("namespaces", ()))
-        self._require_seen(cluster, namespaces, proposal)
         try:
             check_query(sent.get("query", ""))
         except QueryError as error:
@@ -176,20 +178,6 @@ class ReplayView(RecordView):
             query=sent.get("query", ""),
             ids=tuple(sent.get("decisions", ())),
         )
-
-    def _require_seen(self, cluster: str, namespaces: tuple[str, ...], proposal: Proposal) -> None:
-        """Refuse hidden namespaces as unknown ones."""
-        for namespace in (*namespaces, *proposal.namespaces):
-            if not roles.sees(self.request.user, cluster, namespace):
-                message = f"there is no namespace {namespace} that you may see"
-                raise UnfitBodyError({"namespaces": ("unknown_namespace", message)})
-        is_whole = not namespaces and proposal.limited_resources is not None
-        if is_whole and not roles.sees(self.request.user, cluster, ""):
-            raise PermissionDenied("the proposal holds in all namespaces: name those to replay")
-
-    def _sees(self, cluster: str, namespaces: list[str]) -> bool:
-        user = self.request.user
-        return all(roles.sees(user, cluster, namespace) for namespace in namespaces or [""])
 
 
 def _proposal(sent: Mapping[str, Any]) -> Proposal:

@@ -94,6 +94,7 @@ _GROUPS: Final[tuple[tuple[str, tuple[_Page, ...]], ...]] = (
         (
             _Page("policies", "All policies", "file-text", "all-policies"),
             _Page("classes", "Classes", "template", "class-list"),
+            _Page("replays", "Replays", "player-track-prev", "replays"),
             _Page("history", "History", "history", "changes"),
             _Page("import", "Import", "download", "import-policies", "policy-import"),
         ),
@@ -127,6 +128,7 @@ _ITEM_OF_ROUTE: Final = (
     ("limited-resources", "policies"),
     ("all-policies", "policies"),
     ("class-", "classes"),
+    ("replay", "replays"),
     ("changes", "history"),
     ("cluster-object", "drift"),
     ("drift", "drift"),

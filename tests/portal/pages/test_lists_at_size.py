@@ -15,7 +15,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.utils import timezone
 
-from admission.models import AuditEvent, AuditHold, decision_id, partitions
+from admission.models import AuditEvent, AuditHold, Replay, decision_id, partitions
 from policies import services
 from policies.models import (
     ClassMember,
@@ -150,6 +150,14 @@ def members() -> None:
     )
 
 
+def replays() -> None:
+    cluster, now = factories.cluster(), timezone.now()
+    Replay.objects.bulk_create(
+        Replay(cluster=cluster.name, since=now, until=now, proposal="{}", user=name)
+        for name in NAMES
+    )
+
+
 def runs() -> None:
     cluster = factories.cluster()
     SyncRun.objects.bulk_create(
@@ -197,6 +205,7 @@ LISTS: Final = {
     "enforcement": List(address="/clusters/prod/enforcement/", made_by=limited, search="q"),
     "classes": List(address="/namespace-classes/", made_by=classes, search="q"),
     "namespaces of a class": List(address="/namespace-classes/every/", made_by=members, search="q"),
+    "replays": List(address="/replays/", made_by=replays, search="q"),
     "people": List(address="/people/", made_by=persons, search="q"),
     "roles": List(address="/people/roles/", made_by=bindings, search="q"),
     "service accounts": List(address="/people/service-accounts/", made_by=accounts, search="q"),

@@ -1,0 +1,1 @@
+"""Replays of recorded decisions under proposed policies: asked for, followed, read; no rules."""
