@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _COLUMNS: Final = ListColumns(
     headings=(
         ("asked", "Asked for", ""),
-        ("cluster", "Cluster", ""),
+        ("cluster", "Cluster", "only-wide"),
         ("", "Namespaces", "only-wide"),
         ("user", "By", "only-wide"),
         ("state", "State", ""),
