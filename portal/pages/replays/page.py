@@ -1,4 +1,4 @@
-"""ReplayView: one replay, live while it goes on, cancelled or asked for again; ProgressView."""
+"""ReplayPage: one replay, live while it goes on, cancelled or asked for again; ReplayProgressPage."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMED: Final = 3
 """Namespaces and policies that the head of the page names; it counts the others."""
 
 
-class ReplayView(PortalPage):
+class ReplayPage(PortalPage):
     """What a replay has found, or how far it is."""
 
     template_name = "replays/replay.html"
@@ -90,7 +90,7 @@ class ReplayView(PortalPage):
         return redirect("replay", again.uid)
 
 
-class ProgressView(ReplayView):
+class ReplayProgressPage(ReplayPage):
     """The part of the page that changes while it goes on; the page asks for it again and again."""
 
     template_name = "replays/_progress.html"
