@@ -1,4 +1,4 @@
-"""ReplayPage: one replay, live while it goes on, cancelled or asked for again; ReplayProgressPage."""
+"""ReplayPage: one replay, live while it goes on, cancelled or repeated; ReplayProgressPage."""
 
 from __future__ import annotations
 
