@@ -33,6 +33,7 @@ FOR_ADMINS = {
     "holds",
     "import",
     "edit of policies",
+    "pause of clusters",
     "policy applied elsewhere",
     "new policy",
     "new policy, not known where",
@@ -93,7 +94,7 @@ def test_viewer_sees_the_page_without_forbidden_actions(
 ) -> None:
     visitor = visit("viewer")
     visitor.go(PAGES[name].format(**world), status=STATUSES.get(name, 200))
-    # Dry runs write nothing: every user who sees the page may send them.
+    # Dry runs and replays write nothing: every user who sees the page may send them.
     sent = visitor.page.locator('form[method="post"]:not([data-tries])')
     addresses = sent.evaluate_all("all => all.map((each) => new URL(each.action).pathname)")
     assert set(addresses) <= OWN
