@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.browser.cluster_side import review_pod, review_pod_twice
-from tests.browser.visitor import PHONE, WIDE
+from tests.browser.visitor import MIDDLE, PHONE, WIDE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +23,7 @@ pytestmark = pytest.mark.ui
 LOG = ".log > tbody > tr"
 FIRST_ROW_AT_MOST = 300
 REASON_AT_LEAST = 150
+IS_FOCUSED = "part => part === document.activeElement"
 GAP = "part => part.getBoundingClientRect().bottom - innerHeight"
 MIDDLES = """parts => parts.map((part) => {
   const range = new Range();
@@ -86,20 +87,63 @@ def test_times_of_the_table_stand_in_line(visit: Callable[[str], Visitor]) -> No
     assert head.evaluate(LEFT) == row.locator("td time").first.evaluate(LEFT)
 
 
-def test_filters_are_a_sheet_on_a_phone(visit: Callable[[str], Visitor], hand: Hand) -> None:
+@pytest.mark.parametrize("size", [MIDDLE, PHONE], ids=["middle", "phone"])
+def test_filters_are_a_sheet_in_narrow_windows(
+    visit: Callable[[str], Visitor], hand: Hand, size: dict[str, int]
+) -> None:
+    visitor = visit("viewer")
+    visitor.look(theme="light", size=size)
+    page = visitor.go("/decisions/")
+    sheet = page.get_by_role("dialog", name="Filters")
+    opener = visitor.main("button", "Filters")
+    assert not page.locator(".facet-column").is_visible()
+    hand.press(opener)
+    sheet.wait_for()
+    hand.press(sheet.get_by_role("button", name="Close the filters"))
+    sheet.wait_for(state="hidden")
+    assert opener.evaluate(IS_FOCUSED)
+    hand.press(opener)
+    hand.press(sheet.get_by_role("link", name="denied"))
+    page.wait_for_url("**/decisions/?verdict=denied")
+    assert visitor.main("button", "Filters 1").is_visible()
+
+
+def test_the_sheet_of_filters_keeps_the_focus_and_gives_it_back(
+    visit: Callable[[str], Visitor],
+) -> None:
     visitor = visit("viewer")
     visitor.look(theme="light", size=PHONE)
+    page = visitor.go("/decisions/?cluster=demo&last=30d&exclude=ns:web verdict:allowed")
+    opener = visitor.main("button", "Filters 3")
+    sheet = page.get_by_role("dialog", name="Filters")
+    opener.focus()
+    page.keyboard.press("Enter")
+    sheet.wait_for()
+    stops = sheet.locator("a, button, summary")
+    for key in ("Shift+Tab", *["Tab"] * (stops.count() + 3)):
+        page.keyboard.press(key)
+        # Behind the last part comes the window's own frame, which the page sees as its body.
+        assert page.evaluate(
+            "document.activeElement.closest('dialog, body > :not(dialog)')?.id"
+        ) in ("filter-sheet", None)
+    page.keyboard.press("Escape")
+    sheet.wait_for(state="hidden")
+    assert opener.evaluate(IS_FOCUSED)
+    visitor.look(theme="light", size=WIDE)
+    assert page.locator(".list-page > .facet-column").is_visible()
+
+
+def test_a_window_that_widens_has_its_filters_beside_the_log(
+    visit: Callable[[str], Visitor],
+) -> None:
+    visitor = visit("viewer")
+    visitor.look(theme="light", size=MIDDLE)
     page = visitor.go("/decisions/")
-    column = page.get_by_role("complementary", name="Filters")
-    opener = visitor.main("button", "Filters")
-    assert not column.is_visible()
-    hand.press(opener)
-    column.wait_for()
-    hand.press(column.get_by_role("button", name="Close the filters"))
-    column.wait_for(state="hidden")
-    hand.press(opener)
-    hand.press(column.get_by_role("link", name="denied"))
-    page.wait_for_url("**/decisions/?verdict=denied")
+    visitor.main("button", "Filters").click()
+    page.get_by_role("dialog", name="Filters").wait_for()
+    visitor.look(theme="light", size=WIDE)
+    page.locator(".list-page > .facet-column").wait_for()
+    assert page.locator("dialog[open]").count() == 0
 
 
 def test_facets_narrow_the_log_and_widen_it_again(

@@ -24,7 +24,7 @@ RANGE = PAGES["limit range"]
 CLASS = PAGES["namespace class, edited"]
 POLICIES = "/policies/"
 QUEUE = f"{CLUSTER}/objects/"
-FACETS = ("click [data-filters]", ".facet-column[data-shown]")
+FACETS = ("click [data-filters]", "dialog[open] .facet-column")
 ROW_MENU = "click td .button[aria-label^=More]"
 EDIT_MENU = "click .edit-head details > summary"
 CHANGED = ("click [data-tab=form]", "fill #row-0-max", "#diff-count:text('1')")
@@ -45,6 +45,7 @@ STATES = {
     "groups to choose": (LOG, "click .group-by > summary"),
     "facets of decisions": (LOG, *FACETS),
     "facets of policies": (POLICIES, *FACETS),
+    "facets of changes": ("/clusters/-/changes/", *FACETS),
     "menu of a policy": (POLICIES, ROW_MENU),
     "policies chosen": (POLICIES, "click .pick", ".bulk-bar"),
     "policy to clone": (POLICIES, ROW_MENU, "click .menu a:text('Clone to')", "#edit-sheet[open]"),
@@ -97,7 +98,7 @@ STATES = {
     "quota beside the list": ("/quotas/", "click [data-open]", "[data-panel]"),
 }
 """The address, and the steps: click, press, fill, or wait for a part."""
-NARROW = {"drawer", "facets of decisions", "facets of policies", "to save"}
+NARROW = {"drawer", "facets of changes", "facets of decisions", "facets of policies", "to save"}
 """States that a phone alone has; all tabs of an editor are opened there, too."""
 
 

@@ -1,5 +1,4 @@
 // Menus are details elements: Esc and a click elsewhere close them, arrows move within them.
-// The facets of narrow windows are a sheet behind the button "Filters".
 
 const open = () => [...document.querySelectorAll("details[data-menu][open]")];
 const parts = (menu) => [...menu.querySelectorAll(".menu :is(a, button)")].filter((part) => part.offsetParent);
@@ -31,22 +30,5 @@ export function offerMenus() {
     const all = parts(menu);
     const at = all.indexOf(document.activeElement);
     all[(at + step + all.length) % all.length]?.focus();
-  });
-}
-
-export function offerFilters() {
-  const column = document.querySelector(".facet-column");
-  const button = document.querySelector("[data-filters]");
-  if (!column || !button) return;
-  const set = (isShown) => {
-    column.toggleAttribute("data-shown", isShown);
-    button.setAttribute("aria-expanded", String(isShown));
-  };
-  button.hidden = false;
-  button.addEventListener("click", () => set(!column.hasAttribute("data-shown")));
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !column.hasAttribute("data-shown")) return;
-    set(false);
-    button.focus();
   });
 }

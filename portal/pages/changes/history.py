@@ -60,6 +60,7 @@ class ChangesView(PortalPage):
             is_asked=any(asked.values()),
             is_later=bool(beyond),
             facets=change_facets(asked, counts),
+            filters_chosen=sum(bool(asked[name]) for name in FACETS),
             total=counts.total,
             is_cut=counts.is_cut,
             kept=[(name, asked[name]) for name in FACETS],

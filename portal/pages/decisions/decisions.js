@@ -48,18 +48,6 @@ document.addEventListener("brush", ({ detail }) => {
   location.search = query.toString();
 });
 
-// The sheet of filters covers its button on a phone: it has a button of its own.
-
-const close = document.querySelector("[data-close-filters]");
-if (close) {
-  close.hidden = false;
-  close.addEventListener("click", () => {
-    const opener = document.querySelector("[data-filters]");
-    opener?.click();
-    opener?.focus();
-  });
-}
-
 offerCopies(document);
 offerPanel(offerCopies);
 offerTail();

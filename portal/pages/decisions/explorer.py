@@ -39,7 +39,7 @@ from admission.record.search.saved_views import may_change, usable_views
 from admission.record.search.search import Search
 from policies import roles
 from policies.tokens.plain_views import TakesToken
-from portal.pages.decisions.facet_column import facet_column
+from portal.pages.decisions.facet_column import facet_column, filters_chosen
 from portal.pages.decisions.groups import GROUPS, grouped_by
 from portal.pages.decisions.looks import COOKIE, Look
 from portal.pages.decisions.marks import MOST_MARKS, marks_of
@@ -174,6 +174,7 @@ class DecisionListView(RecordMixin, TemplateView):
             period=period_of(kept, self._moments(search), datetime.now(self.zone)),
             asked=[(name, text) for name, text in kept.items() if text],
             facets=facet_column(found.sample.rows, kept),
+            filters_chosen=filters_chosen(asked),
             searched_to=found.sample.searched_to,
             newer_query=_beside_query(kept, found.newer),
             older_query=_beside_query(kept, found.older),

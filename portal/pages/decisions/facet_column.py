@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from admission.record.search.facets import FIELD_VALUES, Facet, facets, with_fields
-from admission.record.search.words import EXCLUDE, without, words_of
+from admission.record.search.words import EXCLUDE, TIMES, without, words_of
 from portal.pages.decisions.words import short_user
 
 if TYPE_CHECKING:
@@ -67,6 +67,12 @@ def facet_column(rows: Sequence[Sampled], query: Mapping[str, str]) -> list[Colu
         if name in found or left_out[name]
     )
     return [*_verdicts(rows, query, left_out["verdict"]), *others]
+
+
+def filters_chosen(fields: Mapping[str, str]) -> int:
+    """How many filters are in force: each field, and each exclusion; the time is none of them."""
+    chosen = [name for name, text in fields.items() if text and name not in {*TIMES, EXCLUDE}]
+    return len(chosen) + len(list(words_of(fields.get(EXCLUDE, ""))))
 
 
 def _bare(name: str) -> Facet:

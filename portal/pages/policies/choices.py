@@ -22,6 +22,7 @@ MOST_CHOICES: Final = 60
 _STATES: Final = (
     "in-sync", "drifted", "conflict", "writing", "paused", "held", "unowned", PORTAL_ONLY,
 )  # fmt: skip
+_FACETS: Final = ("mode", "cluster", "namespace", "sync", "user", "label")
 _TABS: Final = (
     ("", "All"),
     ("LimitRange", "LimitRanges"),
@@ -110,6 +111,11 @@ def facets_of(asked: Asked, figures: FacetFigures, clusters: Sequence[str]) -> l
             for facet in _long_facet(asked, name, title, found)
         ]
     return facets
+
+
+def filters_chosen(asked: Asked) -> int:
+    """How many facets are in force, those whose value no policy has included."""
+    return sum(bool(getattr(asked, name)) for name in _FACETS)
 
 
 def _long_facet(asked: Asked, name: str, title: str, numbers: Counter[str]) -> list[ListFacet]:

@@ -16,7 +16,13 @@ from policies import roles
 from policies.drafts.kinds import BY_NAME
 from policies.models import PolicyRevision
 from portal.pages.lists import page_of
-from portal.pages.policies.choices import FacetFigures, facets_of, query_of, tabs_of
+from portal.pages.policies.choices import (
+    FacetFigures,
+    facets_of,
+    filters_chosen,
+    query_of,
+    tabs_of,
+)
 from portal.pages.policies.fleet.columns import (
     column_choices,
     group_choices,
@@ -77,6 +83,7 @@ class PolicyListView(PortalPage):
             hits=hits,
             tabs=tabs_of(asked, counts),
             facets=facets_of(asked, figures, visible_clusters(self.request)),
+            filters_chosen=filters_chosen(asked),
             heads=heads_of(asked),
             shown=shown_columns(asked),
             column_choices=column_choices(asked),

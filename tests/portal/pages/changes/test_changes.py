@@ -128,6 +128,11 @@ def test_facets_count_what_choosing_them_shows() -> None:
                     assert shown_by_it["total"] == choice.number == len(shown_by_it["lines"])
 
 
+def test_the_button_of_filters_counts_facets_and_not_words() -> None:
+    page = reader().get("/clusters/-/changes/?kind=LimitRange&user=nobody&words=b")
+    assert page.context["filters_chosen"] == 2
+
+
 def test_of_many_changes_the_newest_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(4):
         factories.limit_range(MAX, name=f"lr-{number}")

@@ -244,6 +244,23 @@ def test_each_filter_finds_what_it_says_and_nothing_else(reader: Client, query: 
     assert set(found(reader, "")) == {wanted.pk, other.pk}
 
 
+@pytest.mark.parametrize(
+    ("query", "number"),
+    [
+        ("", 0),
+        ("?last=24h&group=owner&sort=time", 0),
+        ("?cluster=prod&namespace=a,b&last=24h", 2),
+        ("?request_uid=one&since=2020-01-01", 1),
+        ("?verdict=denied&exclude=ns:web ns:shop user:bob", 4),
+    ],
+)
+def test_the_button_of_filters_counts_those_in_force_and_not_the_time(
+    reader: Client, query: str, number: int
+) -> None:
+    put()
+    assert shown(reader, query).context["filters_chosen"] == number
+
+
 def test_counts_beside_are_of_what_fits(reader: Client) -> None:
     refused(user="ada")
     refused("MinConstraint", user="bob", request=of_class("high"))

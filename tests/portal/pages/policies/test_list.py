@@ -222,6 +222,12 @@ def test_many_namespaces_are_chosen_from_with_the_largest_first(reader: Client) 
     assert narrowed.choices[0].label == "n-6"
 
 
+def test_the_button_of_filters_counts_facets_also_without_a_match(reader: Client) -> None:
+    assert listed(reader, "?kind=LimitRange&words=x&order=name")["filters_chosen"] == 0
+    query = "?cluster=prod&namespace=nowhere&label=a=b&user=ada&mode=warn&sync=drifted"
+    assert listed(reader, query)["filters_chosen"] == 6
+
+
 @pytest.mark.usefixtures("fleet")
 def test_who_changed_them_and_their_labels_are_facets(reader: Client) -> None:
     quota("mine", labels={"team": "a", "tier": "1"})
