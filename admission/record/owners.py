@@ -25,7 +25,7 @@ _GENERATED_SUFFIX: Final = re.compile(rf"-(?:(?!https$){_RANDOM}{{5}}|[0-9]+)$")
 _LONG: Final = f"{_RANDOM}{{8,10}}"
 _WITH_DIGIT: Final = "(?=[a-z]*[0-9])"
 _HASH: Final = re.compile(rf"-(?:{_WITH_DIGIT}(?:[0-9a-f]|{_RANDOM}){{6,10}}|{_LONG})$")
-_JOB_SUFFIX: Final = re.compile(rf"-{_WITH_DIGIT}(?:{_RANDOM}{{5}}|[0-9a-f]{{6,10}}|{_LONG})$")
+_JOB_SUFFIX: Final = re.compile(rf"-(?:{_WITH_DIGIT}(?:{_RANDOM}{{5}}|[0-9a-f]{{6,10}})|{_LONG})$")
 _DUE_MINUTE: Final = re.compile(r"-[0-9]{7,10}$")
 _OBJECT_KEY: Final = '"object":{'
 _METADATA_KEY: Final = '"metadata":'

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from admission.models import AuditEvent
+    from admission.record.owners import Owner
     from admission.record.search.pages import DecisionLine
 
 
@@ -30,7 +31,7 @@ class LogRow:
     @property
     def name(self) -> str:
         """The owner's name; the object's where no controller made it."""
-        return self.line.newest.owner.name or owner_name(self.event)
+        return shown_name(self.event, self.line.newest.owner)
 
     @property
     def reason(self) -> str:
@@ -66,8 +67,18 @@ def milliseconds(*events: AuditEvent) -> str:
     return f"{sum(event.duration_us for event in events) / 1000:.1f}"
 
 
-def owner_name(event: AuditEvent) -> str:
-    """The owner's name, as far as the object's name shows it."""
+def recorded_owner(event: AuditEvent) -> Owner:
+    """The owner that the object of a refusal names; as in the log, others have none."""
+    if event.allowed:
+        return owners.NOBODY
+    metadata = (event.request.get("object") or {}).get("metadata")
+    return owners.recorded(metadata) if isinstance(metadata, dict) else owners.NOBODY
+
+
+def shown_name(event: AuditEvent, owner: Owner) -> str:
+    """What a decision is called: its owner's name, as far as the record or the name shows it."""
+    if owner.name:
+        return owner.name
     if event.kind in GENERATED_KINDS and event.name:
         return owners.named(event.name.rstrip("-")) or event.name
     return event.name or event.kind or "unreadable review"

@@ -14,7 +14,6 @@ from django.utils import timezone
 from admission.explain import object_diff
 from admission.explain.explanation import explain
 from admission.models import AuditEvent
-from admission.record import owners
 from admission.record.narrative import sentence
 from admission.record.search.calls import other_call_of
 from admission.record.search.facets import with_fields
@@ -27,7 +26,7 @@ from portal.pages.decisions.reasons.copies import as_kubectl, copies
 from portal.pages.decisions.reasons.faults import faults_of, headline
 from portal.pages.decisions.reasons.links import PolicyLinks
 from portal.pages.decisions.reasons.trace import SetBy, changed_words, trace_rows
-from portal.pages.decisions.rows import milliseconds, owner_name
+from portal.pages.decisions.rows import milliseconds, recorded_owner, shown_name
 from portal.pages.decisions.words import patch_words, short_user
 from portal.pages.views import PortalPage
 
@@ -75,7 +74,7 @@ class DecisionMixin:
             "event": event,
             "explanation": explanation,
             "links": links,
-            "name": owner_name(event),
+            "name": shown_name(event, recorded_owner(event)),
             "headline": headline(event),
             "headline_link": links.policy(deciding_policy) if deciding_policy else "",
             "all_faults": faults_of(found),
@@ -140,8 +139,7 @@ class WhyView(DecisionMixin, PortalPage):
         """Denials of the same owner for the same reason, as the log groups them."""
         if event.allowed:
             return {}
-        metadata = (event.request.get("object") or {}).get("metadata")
-        owner = owners.recorded(metadata) if isinstance(metadata, dict) else owners.NOBODY
+        owner = recorded_owner(event)
         asked = {
             "cluster": event.cluster,
             "namespace": event.namespace,

@@ -30,6 +30,7 @@ def hashed(text: str) -> dict[str, Any]:
         (by("Job", "import-7"), Owner("Job", "import-7")),
         (by("Job", "import-x7k2p"), Owner("Job", "import")),
         (by("Job", "migrate-5d9f8c7b6d"), Owner("Job", "migrate")),
+        (by("Job", "migrate-rqqhggrmm"), Owner("Job", "migrate")),
         (by("Job", "check-https"), Owner("Job", "check-https")),
         (by("Job", "nightly-backup"), Owner("Job", "nightly-backup")),
         (by("DaemonSet", "agent"), Owner("DaemonSet", "agent")),

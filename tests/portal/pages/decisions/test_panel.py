@@ -67,6 +67,30 @@ def address(event: AuditEvent) -> str:
     return f"/decisions/{event.pk}/panel"
 
 
+@pytest.mark.parametrize(
+    ("kind", "owner", "name", "shown"),
+    [
+        ("Job", "nightly-etl-rqqhggrmm", "nightly-etl-rqqhggrmm-x2x4z", "nightly-etl"),
+        ("Cluster", "pg", "pg-main-1", "pg"),
+        ("", "", "web-5d9f8c7b6d-x2x4z", "web"),
+    ],
+)
+def test_a_refusal_has_one_name_in_its_row_its_panel_and_its_page(
+    reader: Client, kind: str, owner: str, name: str, shown: str
+) -> None:
+    references = [{"kind": kind, "name": owner, "controller": True}] if kind else []
+    event = put(
+        name=name,
+        verdict=Verdict.DENIED,
+        code=403,
+        request={"object": {"metadata": {"name": name, "ownerReferences": references}}},
+    )
+    row = reader.get("/decisions/?verdict=denied").context["log"][0]
+    panel = reader.get(address(event), headers=HTMX).context["name"]
+    page = reader.get(f"/decisions/{event.pk}").context["name"]
+    assert (row.name, panel, page) == (shown, shown, shown)
+
+
 def test_scripts_get_a_part_and_people_the_page(reader: Client) -> None:
     event = put()
     part = reader.get(address(event), headers=HTMX)
