@@ -108,7 +108,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
     list_display = ("id", "created", "verdict", "cluster", "operation", "kind", "target", "user")
     list_filter = ("verdict", PhaseFilter, "dry_run")
     search_fields = ("id",)
-    search_help_text = "Decision ID, request UID, or the beginning of a name."
+    search_help_text = "Decision ID, request UID, or a prefix of the object's name."
     show_full_result_count = False
     sortable_by = ()
     list_max_show_all = 0

@@ -54,7 +54,7 @@ class Replay(models.Model):
     until = models.DateTimeField()
     query = models.CharField(max_length=2000, blank=True)
     decisions = models.JSONField("decision ids", default=list, blank=True)
-    proposal = models.TextField(help_text="as JSON: manifests, deletions, limited resources")
+    proposal = models.TextField(help_text="as JSON: manifests, deletions and limited resources")
     change_set = models.BigIntegerField("change set", null=True, blank=True, db_index=True)
     user = models.CharField(max_length=253)
     state = models.CharField(max_length=9, choices=State, default=State.QUEUED)

@@ -36,10 +36,10 @@ class AuditHold(models.Model):
     """A legal hold: rows that it covers stay on record until it is released."""
 
     cluster = models.CharField(max_length=253)
-    namespace = models.CharField(max_length=253, blank=True, help_text="Empty: all of the cluster.")
+    namespace = models.CharField(max_length=253, blank=True, help_text="Empty: the whole cluster.")
     first_day = models.DateField("from (UTC)")
     last_day = models.DateField(
-        "to (UTC)", null=True, blank=True, help_text="With this day. Empty: no end."
+        "to (UTC)", null=True, blank=True, help_text="Inclusive. Empty: no end."
     )
     reason = models.TextField()
     created = models.DateTimeField(auto_now_add=True)
@@ -104,7 +104,7 @@ class AuditExport(models.Model):
 
     day = models.DateField()
     number = models.PositiveSmallIntegerField(default=1)
-    path = models.CharField(max_length=1024, help_text="Within the folder of exports.")
+    path = models.CharField(max_length=1024, help_text="Relative to the folder of exports.")
     sha256 = models.CharField("SHA-256 of the file", max_length=64)
     rows = models.PositiveBigIntegerField()
     finished = models.DateTimeField()

@@ -58,8 +58,8 @@ def command(  # noqa: PLR0913  one parameter an option
 
     KIND is clusters, namespaces (ns), limitranges (limits), metadatapolicies (mdp),
     resourcequotas (quota), tests, priorityclasses (pc), limitedresources, decisions or revisions.
-    Of decisions and revisions, the newest 100 are shown unless --limit says otherwise; NAME is the
-    beginning of the object's name there, or a decision's id.
+    Of decisions and revisions, the newest 100 are shown unless --limit says otherwise; NAME is a
+    prefix of the object's name there, or a decision's id.
     """
     selection = Selection(
         cluster=_cluster(connection, kind, cluster, all_clusters=all_clusters),

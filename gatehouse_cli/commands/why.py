@@ -45,7 +45,7 @@ def command(  # noqa: PLR0913  one parameter an option
     """Tell why a pod was refused or changed, and what would pass.
 
     A name means the newest refusal of an object with this name or, if there is none, its newest
-    decision. The beginning of a name is enough: refused pods of a ReplicaSet have no more.
+    decision. A prefix of the name is enough: refused pods of a ReplicaSet have no more.
 
     \b
       gatehouse why 0123456789abcdef

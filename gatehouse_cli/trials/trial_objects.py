@@ -112,7 +112,7 @@ def _problems(item: BundleObject) -> list[Problem]:
     """Find what keeps an object from being judged at all."""
     if not isinstance(item.value, dict):
         message = "must be a map with apiVersion and kind"
-        return [item.problem("", message, "is a dash too many?")]
+        return [item.problem("", message, "is there a dash too many?")]
     if "kind" not in item.value and "apiVersion" not in item.value:
         return []
     if type(item.value.get("kind")) is not str or not item.value["kind"]:

@@ -85,7 +85,7 @@ def read(text: str, *, namespace: str) -> Bundle:
         raise ManifestError([_too_large(f"{len(text)} characters; at most {LONGEST} fit a page")])
     pasted_bundle = read_bundle([Source(SOURCE, text)], namespace=namespace)
     if pasted_bundle.classes:
-        message = "a namespace class is for all clusters: save it on the page of classes"
+        message = "a namespace class applies to all clusters: save it on the page of classes"
         raise ManifestError([each.item.problem("kind", message) for each in pasted_bundle.classes])
     if len(pasted_bundle.objects) > MOST_OBJECTS:
         number = len(pasted_bundle.objects)

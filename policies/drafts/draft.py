@@ -197,7 +197,7 @@ def _only_object(place: PolicyPlace, text: str) -> BundleObject:
         raise ManifestError(contents.problems)
     object_count = len(contents.objects) + len(contents.configurations) + len(contents.others)
     if len(of_kind) != 1 or object_count != 1:
-        one_object_message = f"there must be one {place.kind.name} here and nothing else"
+        one_object_message = f"there must be exactly one {place.kind.name} here, and nothing else"
         raise ManifestError([problem_of_text(one_object_message)])
     return of_kind[0]
 

@@ -107,7 +107,7 @@ def _sort_object(item: BundleObject, contents: BundleContents) -> list[BundleObj
     """Sort one item by its kind; returns the members of a list."""
     if json_type(item.value) != "object":
         message = "must be a map with apiVersion and kind"
-        contents.problems.append(item.problem("", message, "is a dash too many?"))
+        contents.problems.append(item.problem("", message, "is there a dash too many?"))
     elif json_type(item.value.get("kind")) != "string":
         known = f"one of: {', '.join(_ALL_VERSIONS)}"
         contents.problems.append(item.problem("kind", "Required value", known))

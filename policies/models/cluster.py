@@ -158,37 +158,40 @@ class Cluster(Recorded):
         max_length=6,
         choices=[(each.value, each.value.title()) for each in Authority],
         default=Authority.PORTAL.value,
-        help_text="native: the API server's own plugins refuse, the portal only warns",
+        help_text=(
+            "who enforces ranges and quotas; native: the API server's own plugins refuse, and the "
+            "portal only warns"
+        ),
     )
     covers_kube_system = models.BooleanField(
-        default=False, help_text="ask the portal about kube-system, too, failing open"
+        default=False, help_text="review requests in kube-system as well, failing open"
     )
     failure_policy = models.CharField(
         max_length=6,
         choices=FailurePolicy,
         default=FailurePolicy.FAIL,
-        help_text="of the validating webhook; Ignore lets requests in while the portal is down",
+        help_text="of the validating webhook; Ignore admits requests while the portal is down",
     )
     portal_namespace = models.CharField(
         max_length=63,
         default=PORTAL_NAMESPACE,
         validators=[RegexValidator(DNS_LABEL, "must be a DNS label")],
-        help_text="where the portal's account lives there, and about which it is never asked",
+        help_text="of the portal's service account in the cluster; it is never reviewed",
     )
     kubernetes_version = models.CharField(
         max_length=10,
         blank=True,
         choices=[(str(each), str(each)) for each in KNOWN_VERSIONS],
         help_text=(
-            f"whose rules hold, empty: {DEFAULT_VERSION}; "
-            "tests of a connection write what the cluster says"
+            f"whose rules apply; empty: {DEFAULT_VERSION}. "
+            "A connection test stores the version that the cluster reports"
         ),
     )
     # Counts writes of all policies; ``revision`` counts those of the cluster itself.
     policy_revision = models.PositiveBigIntegerField(default=0, editable=False)
     unconfirmed_limit = models.PositiveIntegerField(
         default=0,
-        help_text="most reservations of one namespace that may wait for confirmation; 0: no limit",
+        help_text="maximum of unconfirmed charges in each namespace; 0: no limit",
     )
 
     class Meta:

@@ -23,7 +23,7 @@ class CompilablePolicy(PolicyObject):
         max_length=8,
         choices=[(mode.value, mode.value) for mode in InAPIServer],
         default=InAPIServer.OFF.value,
-        help_text="whether the API server enforces it, too, even while the portal is down",
+        help_text="whether the API server also enforces it, even while the portal is down",
     )
 
     class Meta(PolicyObject.Meta):

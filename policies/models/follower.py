@@ -25,7 +25,7 @@ class ClusterFollower(models.Model):
     epoch = models.PositiveBigIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)
     heartbeat = models.DateTimeField(null=True, blank=True)
-    problem = models.TextField(blank=True, help_text="why some watch is not open")
+    problem = models.TextField(blank=True, help_text="why a watch is not open")
 
     def __str__(self) -> str:
         return f"{self.cluster} #{self.epoch}"
@@ -48,7 +48,9 @@ class OncomingWrite(models.Model):
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="oncoming_writes")
     kind = models.CharField(max_length=63)
-    namespace = models.CharField(max_length=63, blank=True, help_text="its own name for Namespaces")
+    namespace = models.CharField(
+        max_length=63, blank=True, help_text="for a Namespace, its own name"
+    )
     name = models.CharField(max_length=253)
     operation = models.CharField(max_length=6, choices=Operation)
     object_uid = models.CharField(max_length=64, blank=True)

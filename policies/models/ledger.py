@@ -39,13 +39,15 @@ class Charge(models.Model):
         related_name="charges",
     )
     namespace = models.CharField(max_length=63)
-    resource = models.CharField(max_length=317, help_text="as in pods or deployments.apps")
+    resource = models.CharField(
+        max_length=317, help_text="plural with its group, such as deployments.apps"
+    )
     object_uid = models.CharField(max_length=128)
     object_name = models.CharField(max_length=253, blank=True)
     amounts = models.JSONField(default=dict)
     state = models.CharField(max_length=9, choices=State, default=State.RESERVED)
     reserved_at = models.DateTimeField(
-        db_default=Now(), editable=False, help_text="when it was last admitted"
+        db_default=Now(), editable=False, help_text="when the object was last admitted"
     )
     created = models.DateTimeField(db_default=Now(), editable=False)
     updated = models.DateTimeField(db_default=Now(), editable=False)
@@ -131,15 +133,17 @@ class LedgerPass(models.Model):
     """
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="ledger_passes")
-    resource = models.CharField(max_length=317, help_text="as in pods or deployments.apps")
+    resource = models.CharField(
+        max_length=317, help_text="plural with its group, such as deployments.apps"
+    )
     started = models.DateTimeField(null=True, blank=True)
     finished = models.DateTimeField(null=True, blank=True)
     objects_seen = models.PositiveIntegerField(default=0)
     counts = models.JSONField(
-        default=dict, blank=True, help_text="charges confirmed, added, corrected, released"
+        default=dict, blank=True, help_text="charges confirmed, added, corrected and released"
     )
     doubted = models.DateTimeField(null=True, blank=True)
-    problem = models.TextField(blank=True, help_text="why it could not be listed")
+    problem = models.TextField(blank=True, help_text="why the resource could not be listed")
 
     class Meta:
         ordering: ClassVar = ["cluster_id", "resource"]

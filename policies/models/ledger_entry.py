@@ -68,7 +68,7 @@ class LedgerEntry(models.Model):
     after = models.JSONField(default=dict)
     cause = models.CharField(max_length=9, choices=Cause)
     reference = models.CharField(
-        max_length=253, blank=True, help_text="id of the decision, or the user"
+        max_length=253, blank=True, help_text="ID of the decision, or the user"
     )
     created = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -41,7 +41,7 @@ class LimitRange(CompilablePolicy):
     row_sets = ("rows",)
 
     is_native = models.BooleanField(
-        default=False, editable=False, help_text="whether the cluster has it, too"
+        default=False, editable=False, help_text="whether the object is in the cluster as well"
     )
 
     class Meta(CompilablePolicy.Meta):
@@ -111,7 +111,7 @@ class LimitRangeRow(models.Model):
     """One resource of one item; an item without resources has one row whose resource is empty."""
 
     limit_range = models.ForeignKey(LimitRange, models.CASCADE, related_name="rows")
-    position = models.PositiveIntegerField(default=0, help_text="which item of spec.limits")
+    position = models.PositiveIntegerField(default=0, help_text="index in spec.limits")
     type = models.CharField(max_length=317, blank=True, default="Container")
     resource = models.CharField(max_length=317, blank=True)
     min = QuantityField()

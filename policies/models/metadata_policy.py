@@ -29,10 +29,10 @@ class MetadataPolicy(CompilablePolicy):
     row_sets = ("rules",)
 
     ratchet = models.BooleanField(
-        default=False, help_text="refuse an update only if the old object did not match already"
+        default=False, help_text="refuse an update only if the old object did not already match"
     )
     strict = models.BooleanField(
-        default=False, help_text="check rejects again in the validating phase"
+        default=False, help_text="evaluate reject rules again in the validating phase"
     )
 
     class Meta(CompilablePolicy.Meta):

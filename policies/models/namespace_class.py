@@ -63,7 +63,7 @@ class NamespaceClassVersion(models.Model):
     number = models.PositiveBigIntegerField()
     user = models.CharField(max_length=254)
     reason = models.TextField(blank=True)
-    manifest = models.JSONField(null=True, help_text="null: this write deleted the class")
+    manifest = models.JSONField(null=True, help_text="null: this version deleted the class")
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -52,7 +52,7 @@ class PriorityClass(Labelled):
         max_length=20,
         choices=PreemptionPolicy,
         blank=True,
-        help_text="empty: not given, which Kubernetes reads as PreemptLowerPriority",
+        help_text="empty: not set; Kubernetes then uses PreemptLowerPriority",
     )
     description = models.TextField(blank=True)
 

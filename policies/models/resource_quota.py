@@ -36,17 +36,17 @@ class ResourceQuota(PolicyObject):
     row_sets = ("rows", "scope_rows")
 
     is_native = models.BooleanField(
-        default=False, editable=False, help_text="whether the cluster has it, too"
+        default=False, editable=False, help_text="whether the object is in the cluster as well"
     )
     uncounted = models.JSONField(
         default=list,
         blank=True,
         editable=False,
-        help_text="names in hard of which is not known yet how much is used",
+        help_text="resources in hard whose existing objects are not counted yet",
     )
     scopes = models.JSONField(default=list, blank=True)
     has_scope_selector = models.BooleanField(
-        default=False, help_text="whether there is a scopeSelector, though it may be empty"
+        default=False, help_text="whether the manifest has a scopeSelector, even an empty one"
     )
 
     class Meta(PolicyObject.Meta):

@@ -15,7 +15,7 @@ PREFIX: Final = "*"
 """At the end of a namespace's name: all namespaces with this prefix, later ones included."""
 NAMESPACES: Final = RegexValidator(
     r"\A[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z|\A[a-z0-9][-a-z0-9]*\*\Z",
-    "a namespace's name, or the beginning of names and *",
+    "a namespace's name, or a prefix and *",
 )
 
 Scope = tuple[str, str]
@@ -94,7 +94,7 @@ class RoleBinding(models.Model):
     namespace = models.CharField(
         max_length=63,
         blank=True,
-        help_text="A namespace's name, or its beginning and *; empty for every namespace.",
+        help_text="A namespace's name, or a prefix and *; empty for every namespace.",
         validators=[NAMESPACES],
     )
     created = models.DateTimeField(auto_now_add=True)

@@ -35,7 +35,7 @@ class ApiToken(AbstractAuthToken):  # type: ignore[misc]  # knox has no types
     namespace = models.CharField(
         max_length=63,
         blank=True,
-        help_text="A namespace's name, or its beginning and *; empty for every namespace.",
+        help_text="A namespace's name, or a prefix and *; empty for every namespace.",
         validators=[NAMESPACES],
     )
     created_by = models.CharField(max_length=150, blank=True, editable=False)

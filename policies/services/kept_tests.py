@@ -73,7 +73,7 @@ def _require_room(test: KeptTest) -> None:
 
 def too_many(namespace: str) -> ValidationError:
     """The error of one test more than a namespace may have."""
-    message = f"namespace {namespace} has {MOST_TESTS} tests, which is the most: delete some"
+    message = f"namespace {namespace} has {MOST_TESTS} tests, the maximum: delete some first"
     return ValidationError({"metadata.name": ValidationError(message, code=TOO_MANY)})
 
 

@@ -229,7 +229,7 @@ def restore_revision(*, revision: PolicyRevision, user: str, reason: str = "") -
     """
     manifest = revision.before if revision.action == Action.DELETE else revision.after
     if not manifest or revision.kind not in {*OF_NAMESPACE, "PriorityClass", LIMITED_RESOURCES}:
-        message = f"a {revision.kind} is not restored from its history"
+        message = f"a {revision.kind} cannot be restored from its history"
         raise ValidationError(message, code="not_restorable")
     restore_reason = reason or f"restored from revision {revision.number}"
     cluster = Cluster.objects.filter(name=revision.cluster).first()

@@ -27,7 +27,7 @@ def bind_role(*, binding: RoleBinding, author: Any) -> RoleBinding:
 def _require_new(binding: RoleBinding) -> None:
     names = ("user", "group", "role", "cluster", "namespace")
     if RoleBinding.objects.filter(**{name: getattr(binding, name) for name in names}).exists():
-        there = ValidationError(f"{binding.subject} has this role there already.", code="unique")
+        there = ValidationError(f"{binding.subject} already has this role there.", code="unique")
         raise ValidationError({NON_FIELD_ERRORS: there})
 
 

@@ -48,7 +48,7 @@ def _require_new_name(name: str) -> None:
         raise ValidationError({"name": too_long})
     # The record names accounts, so a name never changes hands; nor may one look like another.
     if get_user_model().objects.filter(username__iexact=name).exists():
-        taken = ValidationError("an account has or had this name", code="unique")
+        taken = ValidationError("an account has, or once had, this name", code="unique")
         raise ValidationError({"name": taken})
 
 

@@ -52,7 +52,7 @@ def issue_token(*, owner: Any, author: Any, request: TokenRequest) -> tuple[ApiT
     # One at a time for each account: two that count at once would both find room.
     get_user_model().objects.select_for_update().get(pk=owner.pk)
     if valid_tokens(owner).count() >= MOST_TOKENS:
-        message = f"There are {MOST_TOKENS} tokens already. Revoke one first."
+        message = f"There are already {MOST_TOKENS} tokens. Revoke one first."
         raise ValidationError(message, code="too_many_tokens")
     token, secret = ApiToken.objects.create(
         user=owner,

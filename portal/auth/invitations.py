@@ -26,7 +26,9 @@ def invite(*, username: str, email: str, author: Any) -> User:
     user.set_unusable_password()
     # The record names accounts: none may look like another, whether that is active or not.
     if User.objects.filter(username__iexact=username).exists():
-        taken = ValidationError("An account has or had this name: choose another.", code="unique")
+        taken = ValidationError(
+            "An account has, or once had, this name: choose another.", code="unique"
+        )
         raise ValidationError({"username": taken})
     user.full_clean()
     user.save()

@@ -59,7 +59,9 @@ class FindingsSerializer(Answered, serializers.Serializer[Any]):
     is_usable = serializers.BooleanField(help_text="whether a sync can begin")
     server_version = serializers.CharField(allow_blank=True, help_text="empty: it did not answer")
     cluster_uid = serializers.CharField(allow_blank=True)
-    clock_skew = serializers.FloatField(allow_null=True, help_text="seconds ahead of ours")
+    clock_skew = serializers.FloatField(
+        allow_null=True, help_text="seconds ahead of the portal's clock"
+    )
     missing_permissions = DescribedField(TEXTS)
     problems = ProblemFoundSerializer(many=True)
 

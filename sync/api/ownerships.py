@@ -63,4 +63,4 @@ def _require_free(cluster: Cluster, place: dict[str, str]) -> None:
     if place["namespace"]:
         resolution.require_known_namespace(cluster, place["namespace"])
     if SyncOwnership.objects.filter(cluster=cluster, **place).exists():
-        raise ValidationError("the portal owns this already", code="unique")
+        raise ValidationError("the portal already owns this", code="unique")

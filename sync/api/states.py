@@ -61,7 +61,7 @@ class WebhookStandingSerializer(Answered, serializers.Serializer[Any]):
     canary_milliseconds = serializers.FloatField(allow_null=True)
     mutating_asked = serializers.BooleanField(allow_null=True)
     last_refused = serializers.DateTimeField(allow_null=True)
-    configuration = DescribedField(TEXT_MAP, help_text="by webhook: ok, missing, changed")
+    configuration = DescribedField(TEXT_MAP, help_text="by webhook: ok, missing or changed")
     certificate_expires = serializers.DateTimeField(allow_null=True)
     certificates = DescribedField(TEXT_MAP, help_text="expiry by certificate")
 

@@ -70,7 +70,7 @@ def disconnect(cluster: Cluster, user: str, *, reason: str = "") -> bool:
             return False
         record_connection(existing, Action.DELETE, before=describe(existing), author=(user, reason))
         existing.delete()
-    policy_writes.give_up_counting(cluster, "it is not connected any more")
+    policy_writes.give_up_counting(cluster, "it is no longer connected")
     return True
 
 

@@ -55,8 +55,8 @@ _USER_REFUSED: Final = {
     "tokenFile": ("file-reference", "names a file of another machine", "write the token in"),
     "client-certificate": ("file-reference", "names a file of another machine", _FLATTEN_INTO_FILE),
     "client-key": ("file-reference", "names a file of another machine", _FLATTEN_INTO_FILE),
-    "username": ("password", "API servers know no passwords any more", _HOW_TO_GET_ONE),
-    "password": ("password", "API servers know no passwords any more", _HOW_TO_GET_ONE),
+    "username": ("password", "API servers no longer accept passwords", _HOW_TO_GET_ONE),
+    "password": ("password", "API servers no longer accept passwords", _HOW_TO_GET_ONE),
     **dict.fromkeys(
         ("as", "as-uid", "as-groups", "as-user-extra"),
         ("impersonation", "would act in the name of another user", "give the portal an account"),
@@ -129,7 +129,7 @@ class KubeconfigProblems:
         value = self.text(entry, name, place)
         if not value or _TOKEN.fullmatch(value):
             return value
-        message = "has spaces, line breaks or other characters that no token has"
+        message = "has spaces, line breaks or other characters that no token may have"
         self.add("token", f"{place}.{name}", message, "give the token on one line")
         return ""
 

@@ -196,7 +196,9 @@ def parse_resource(text: str) -> GroupVersionResource:
     """Read ``deployments.apps``; raises ValueError for what is no resource."""
     name, _, group = text.partition(".")
     if not (_RESOURCE_NAME.fullmatch(name) and _GROUP_NAME.fullmatch(group)):
-        message = f"{text!r} is no resource: give its plural and its group, as widgets.example.com"
+        message = (
+            f"{text!r} is not a resource: give its plural and group, such as widgets.example.com"
+        )
         raise ValueError(message)
     return GroupVersionResource(group=group, resource=name)
 

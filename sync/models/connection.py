@@ -35,18 +35,20 @@ class ClusterConnection(models.Model):
 
     cluster = models.OneToOneField(Cluster, models.CASCADE, related_name="connection")
     server = models.CharField(max_length=500)
-    authority_certificates = models.TextField(blank=True, help_text="PEM")
+    authority_certificates = models.TextField(blank=True, help_text="of the API server, PEM")
     tls_server_name = models.CharField(
         max_length=253,
         blank=True,
-        help_text="what the server's certificate is for, if not its host",
+        help_text="name in the server's certificate, if it is not the host",
     )
     method = models.CharField(max_length=11, choices=Method)
-    certificate = models.TextField(blank=True, help_text="the client's own, PEM; its key is sealed")
+    certificate = models.TextField(
+        blank=True, help_text="client certificate, PEM; its key is sealed"
+    )
     sealed = models.BinaryField(editable=False)
     key_id = models.CharField(max_length=64, editable=False)
     credential_expires = models.DateTimeField(
-        null=True, blank=True, help_text="as far as the credential says so itself"
+        null=True, blank=True, help_text="if the credential itself states it"
     )
     # Counts the credentials: findings of a test are stored only for those that it tested.
     generation = models.PositiveIntegerField(default=1, editable=False)
@@ -59,8 +61,12 @@ class ClusterConnection(models.Model):
     since = models.DateTimeField(null=True, blank=True)
     tested = models.DateTimeField(null=True, blank=True)
     server_version = models.CharField(max_length=100, blank=True)
-    cluster_uid = models.CharField(max_length=64, blank=True, help_text="of namespace kube-system")
-    clock_skew = models.FloatField(null=True, blank=True, help_text="seconds ahead of ours")
+    cluster_uid = models.CharField(
+        max_length=64, blank=True, help_text="UID of namespace kube-system"
+    )
+    clock_skew = models.FloatField(
+        null=True, blank=True, help_text="seconds ahead of the portal's clock"
+    )
     missing_permissions = models.JSONField(default=list, blank=True)
     created = models.DateTimeField(auto_now_add=True)
     updated = models.DateTimeField(auto_now=True)

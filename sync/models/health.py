@@ -19,14 +19,14 @@ class WebhookHealth(models.Model):
     canary_message = models.TextField(blank=True)
     canary_milliseconds = models.FloatField(null=True, blank=True)
     mutating_asked = models.BooleanField(
-        null=True, blank=True, help_text="whether the mutating webhook had seen the canary"
+        null=True, blank=True, help_text="whether the mutating webhook received the canary"
     )
     last_refused = models.DateTimeField(null=True, blank=True)
     doubtful_since = models.DateTimeField(
-        null=True, blank=True, help_text="since when no canary was refused by the portal"
+        null=True, blank=True, help_text="since when the portal has refused no canary"
     )
     configuration = models.JSONField(
-        default=dict, blank=True, help_text="by webhook: ok, missing, changed"
+        default=dict, blank=True, help_text="by webhook: ok, missing or changed"
     )
     certificate_expires = models.DateTimeField(null=True, blank=True)
     certificates = models.JSONField(default=dict, blank=True, help_text="expiry by certificate")
@@ -45,7 +45,7 @@ class ClusterAlert(models.Model):
         WARNING = "warning"
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="alerts")
-    kind = models.CharField(max_length=40, help_text="a stable word, such as failing-open")
+    kind = models.CharField(max_length=40, help_text="stable identifier, such as failing-open")
     subject = models.CharField(max_length=400, blank=True)
     severity = models.CharField(max_length=8, choices=Severity)
     message = models.TextField()
@@ -82,7 +82,7 @@ class UsageComparison(models.Model):
     ledger = models.JSONField(default=dict, blank=True)
     differences = models.JSONField(default=list, blank=True)
     compared = models.DateTimeField()
-    since = models.DateTimeField(null=True, blank=True, help_text="since when they differ")
+    since = models.DateTimeField(null=True, blank=True, help_text="since when the amounts differ")
 
     class Meta:
         ordering: ClassVar = ["cluster_id", "namespace", "quota"]

@@ -32,7 +32,7 @@ class SyncState(models.Model):
     last_full_pass = models.DateTimeField(null=True, blank=True)
     stale_since = models.DateTimeField(null=True, blank=True)
     policy_revision = models.PositiveBigIntegerField(
-        default=0, help_text="the cluster's count when our side was last compared"
+        default=0, help_text="of the cluster when its policies were last compared"
     )
 
     def __str__(self) -> str:
@@ -45,9 +45,9 @@ class SyncCursor(models.Model):
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="sync_cursors")
     kind = models.CharField(max_length=63)
     resource_version = models.CharField(max_length=100)
-    listed = models.DateTimeField(help_text="when the last complete list was begun")
+    listed = models.DateTimeField(help_text="when the last complete list began")
     empty_lists = models.PositiveIntegerField(
-        default=0, help_text="complete lists in a row without any of the objects known before"
+        default=0, help_text="consecutive complete lists with none of the known objects"
     )
 
     class Meta:
@@ -110,16 +110,16 @@ class SyncedObject(models.Model):
     resource_version = models.CharField(max_length=100, blank=True)
     base = models.JSONField(null=True, blank=True)
     theirs = models.JSONField(null=True, blank=True)
-    live = models.JSONField(null=True, blank=True, help_text="as the API server gave it")
+    live = models.JSONField(null=True, blank=True, help_text="as the API server returned it")
     state = models.CharField(max_length=8, choices=State)
     differences = models.JSONField(default=list, blank=True)
-    since = models.DateTimeField(help_text="when the state was first seen")
-    seen = models.DateTimeField(help_text="when it was last compared")
+    since = models.DateTimeField(help_text="when this state was first seen")
+    seen = models.DateTimeField(help_text="when the object was last compared")
     gone = models.DateTimeField(
-        null=True, blank=True, help_text="a tombstone: deleted on both sides"
+        null=True, blank=True, help_text="of a tombstone: when both sides had deleted the object"
     )
     version = models.PositiveIntegerField(
-        default=0, help_text="counts what people decided; a pass that read an older one yields"
+        default=0, help_text="number of resolutions; a pass that read a lower one gives way"
     )
 
     class Meta:
@@ -172,7 +172,7 @@ class SyncRun(models.Model):
         null=True, blank=True, help_text="when a worker was last notified"
     )
     confirmed_by = models.CharField(
-        max_length=254, blank=True, help_text="who let it delete what it was held for"
+        max_length=254, blank=True, help_text="who confirmed the held deletions"
     )
     stage = models.CharField(max_length=100, blank=True)
     total = models.PositiveIntegerField(default=0)

@@ -17,16 +17,16 @@ _CONNECTION: Final = ClusterConnection.State
 _RUN: Final = SyncRun.State
 CONNECTION_HINTS: Final = {
     _CONNECTION.NEW: "The sync worker tests the connection as soon as it runs.",
-    _CONNECTION.UNREACHABLE: "The API server does not answer. The portal retries by itself, at "
+    _CONNECTION.UNREACHABLE: "The API server does not answer. The portal retries automatically, at "
     "growing intervals of up to 5 minutes.",
     _CONNECTION.UNAUTHORIZED: "The API server does not accept the credential (401), or it cannot "
-    "be opened. Nothing is tried again by itself: connect the cluster again with a valid "
+    "be opened. Nothing is retried automatically: connect the cluster again with a valid "
     "credential.",
     _CONNECTION.FORBIDDEN: "The credential is known but may not do what is needed (403). Nothing "
-    "is tried again by itself: apply the cluster's manifests, which grant it, then synchronize.",
+    "is retried automatically: apply the cluster's manifests, which grant it, then synchronize.",
     _CONNECTION.UNTRUSTED: "The API server could not prove that it is this cluster: its "
     "certificate is not signed by the authority known here, or another cluster answers. Nothing "
-    "is tried again by itself: find out why, then connect the cluster again with its present "
+    "is retried automatically: find out why, then connect the cluster again with its present "
     "kubeconfig (page, or manage.py connect_cluster).",
 }
 """The meaning and the cure of each connection state but OK."""
@@ -48,8 +48,8 @@ def advice(run: SyncRun) -> str:
         )
     if run.state == _RUN.PARKED:
         return (
-            "It failed for a reason of the portal's own, not of the cluster's. Nothing is tried "
-            "again by itself: look for the run's id in the worker's log, then synchronize again."
+            "It failed for a fault of the portal, not of the cluster. Nothing is retried "
+            "automatically: look for the run's ID in the worker's log, then synchronize again."
         )
     return _ended(run, sync_state, now)
 
@@ -57,16 +57,16 @@ def advice(run: SyncRun) -> str:
 def _waiting(run: SyncRun, sync_state: SyncState | None, now: dt.datetime) -> str:
     connection = connection_of(run.cluster)
     if connection is None:
-        return "The cluster is not connected any more."
+        return "The cluster is no longer connected."
     if connection.is_paused:
         return f"The sync is {description(connection)}. The run begins when a person resumes it."
     if sync_state and sync_state.lease_until and sync_state.lease_until > now:
         return "Another run over this cluster goes on; this one begins as soon as that has ended."
     if run.attempt and sync_state and sync_state.due and sync_state.due > now:
-        return f"It begins again by itself {_at(sync_state.due, now)}."
+        return f"It begins again automatically {_at(sync_state.due, now)}."
     if now - run.created > PATIENCE:
         return (
-            "No worker has taken it. Look whether the worker and beat are running: both are "
+            "No worker has taken it. Check that the worker and beat are running: both are "
             "started by make run, and by the compose file as services."
         )
     return ""
@@ -78,7 +78,7 @@ def _running(run: SyncRun, now: dt.datetime) -> str:
     return (
         f"No sign of life since {run.heartbeat:%H:%M:%S} UTC: its worker may be gone. After "
         f"{LEASE:.0f} s another one takes it up and goes on where it stopped, as long as there is "
-        "one: look whether a worker is running."
+        "one: check that a worker is running."
     )
 
 
@@ -89,13 +89,13 @@ def _ended(run: SyncRun, state: SyncState | None, now: dt.datetime) -> str:
         return "The cluster was synchronized since: there is nothing to do."
     connection = connection_of(run.cluster)
     if connection is None:
-        return "The cluster is not connected any more."
+        return "The cluster is no longer connected."
     if connection.state in STOPPED:
         return connection_hint(connection)
     if connection.is_paused:
         return f"The sync is {description(connection)}."
     retry_words = _at(state.due, now) if state and state.due else ""
-    return f"It is tried again by itself {retry_words}." if retry_words else ""
+    return f"It is retried automatically {retry_words}." if retry_words else ""
 
 
 def connection_hint(connection: ClusterConnection | None) -> str:

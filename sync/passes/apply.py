@@ -135,7 +135,7 @@ class PassWriter:
         """The reason why the object may not be written any more; empty if it may."""
         # Read for each object: a long pass must notice that ownership was released meanwhile.
         if not read_ownership(self._cluster).covers(to_write.key):
-            return "the portal does not own it any more"
+            return "the portal no longer owns it"
         if to_write.live is not None and is_leaving(to_write.live):
             return "the cluster's object is being deleted, and waits for its finalizers"
         return ""

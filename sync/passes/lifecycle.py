@@ -85,7 +85,7 @@ def request_by_person(cluster: Cluster, *, mode: str, user: str) -> SyncRun:
     if connection is None:
         raise ValidationError("This cluster is not connected.", code="not_connected")
     if connection.is_paused:
-        paused_words = "Synchronizing is paused. Resume it first, then ask again."
+        paused_words = "The sync is paused. Resume it first, then ask again."
         raise ValidationError(paused_words, code="paused")
     return request(cluster, mode=mode, trigger=PERSON, user=user)
 
@@ -229,7 +229,7 @@ def _end_in_trouble(run: SyncRun, lease: Lease, error: APIError) -> None:
 
 def _alert_failures(run: SyncRun, *, is_stopped: bool, failures: int) -> None:
     if is_stopped:
-        message = f"the sync is stopped until a person solves this: {run.error}"
+        message = f"the sync is stopped until a person resolves this: {run.error}"
         alerts.raise_alert(run.cluster, ALERT_STOPPED, severity=alerts.CRITICAL, message=message)
     elif failures >= ATTEMPTS:
         message = f"{failures} passes in a row failed: {run.error}"

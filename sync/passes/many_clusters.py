@@ -90,7 +90,9 @@ def carry_out(
     A pause without a reason raises ``ValidationError``: ``reason_required``.
     """
     if action == "pause" and not reason.strip():
-        raise ValidationError("say why, for those who find it paused", code="reason_required")
+        raise ValidationError(
+            "give a reason: it is shown while they are paused", code="reason_required"
+        )
     with transaction.atomic():
         clusters = tuple(
             _carried_out(each, action, user=user, reason=reason)

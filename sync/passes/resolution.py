@@ -55,7 +55,7 @@ def resolve(
         # Revisions of a name continue after a deletion, so that a new object never has an old one.
         ours = undo.our_side(locked_row)
         if (ours.revision if ours else 0) != revision:
-            changed_message = "the portal's side was changed meanwhile; look at it again"
+            changed_message = "the portal's side was changed meanwhile: review it again"
             raise ValidationError(changed_message, code="ours_changed")
         if choices != THEIRS and not read_ownership(cluster).covers(locked_row.key):
             raise ValidationError(undo.NOT_OWNED, code="not_owned")
@@ -128,7 +128,7 @@ def require_known_namespace(cluster: Cluster, namespace: str) -> None:
     """Raise ``ValidationError`` (``unknown_place``) if nothing is known in the namespace."""
     known_objects = SyncedObject.objects.filter(cluster=cluster, gone=None, namespace=namespace)
     if not known_objects.exists():
-        unknown = "Nothing is known in a namespace of that name."
+        unknown = "No namespace of that name is known."
         raise ValidationError({"namespace": ValidationError(unknown, code="unknown_place")})
 
 
@@ -167,7 +167,7 @@ def require_place(namespace: str, kind: str, name: str) -> dict[str, str]:
     if bool(kind) != bool(name) or (kind and not namespace):
         raise ValidationError("an object is named by namespace, kind and name", code="place")
     if kind and kind not in services.KINDS:
-        raise ValidationError(f"a {kind} is only ever read", code="kind")
+        raise ValidationError(f"a {kind} is only read, never written", code="kind")
     return {"namespace": namespace, "kind": kind, "name": name}
 
 
@@ -212,7 +212,7 @@ def confirm_held(run: SyncRun, user: str, *, read: int | None = None) -> SyncRun
             queued=None,
             finished=None,
         ):
-            raise ValidationError("this run is not held (any more)", code="not_held")
+            raise ValidationError("this run is not held", code="not_held")
     alerts.resolve(run.cluster, lifecycle.ALERT_HELD)
     run.refresh_from_db()
     return run

@@ -66,7 +66,7 @@ def locked(shown: SyncedObject) -> SyncedObject:
     """Lock an object's row; raises ``ValidationError`` (``changed``) if it is not as shown."""
     row = SyncedObject.objects.select_for_update().select_related(None).get(pk=shown.pk)
     if row.version != shown.version or row.theirs != shown.theirs:
-        raise ValidationError("the object changed meanwhile; look at it again", code="changed")
+        raise ValidationError("the object was changed meanwhile: review it again", code="changed")
     return row
 
 
@@ -121,7 +121,7 @@ def undo(synced_object: SyncedObject, *, number: int, user: str, reason: str = "
         row = locked(synced_object)
         decision = can_be_undone(row)
         if decision is None or decision.number != number:
-            not_undone = "this is not undone any more: something was changed since"
+            not_undone = "this can no longer be undone: something was changed since"
             raise ValidationError(not_undone, code="not_undone")
         if not read_ownership(cluster).covers(row.key):
             raise ValidationError(NOT_OWNED, code="not_owned")

@@ -37,10 +37,12 @@ def pause(cluster: Cluster, *, user: str, reason: str) -> ClusterConnection:
     """
     pause_reason = reason.strip()[:LONGEST_REASON]
     if not pause_reason:
-        raise ValidationError("say why, for those who find it paused", code="reason_required")
+        raise ValidationError(
+            "give a reason: it is shown while the sync is paused", code="reason_required"
+        )
     with _changed_connection(cluster, user=user, reason=pause_reason) as connection:
         if connection.is_paused:
-            raise ValidationError(f"it is {description(connection)}", code="paused_already")
+            raise ValidationError(f"already {description(connection)}", code="paused_already")
         connection.is_paused, connection.paused_since = True, read_clock()
         connection.paused_by, connection.pause_reason = user, pause_reason
         _stop_runs(cluster, description(connection))

@@ -129,7 +129,7 @@ class SavedViewView(RecordView):
             raise PermissionDenied
         taken = SavedView.objects.filter(owner=view.owner, name=view.name).exclude(pk=view.pk)
         if taken.exists():
-            error = ValidationError("its owner has a view of this name", code="unique")
+            error = ValidationError("its owner already has a view of this name", code="unique")
             raise ValidationError({"name": error})
         with self.write():
             return self.show(keep_view(view), code)

@@ -16,7 +16,7 @@ from policies.services.write import policy_write
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_GONE: Final = "that is no exception any more: read the list again"
+_GONE: Final = "that is no longer an exception: read the list again"
 
 
 def give_back(

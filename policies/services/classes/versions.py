@@ -196,7 +196,7 @@ def _require_confirmed(
     message = (
         f"{deletions} policies would be deleted, which is many: confirm the number {deletions}"
         if deletions
-        else "no deletions wait for you: read it again"
+        else "no deletions await confirmation: read it again"
     )
     raise ValidationError(message, code=BRAKED)
 

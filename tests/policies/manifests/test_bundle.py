@@ -85,7 +85,7 @@ def test_entries_of_a_typed_list_need_no_kind_and_lists_may_be_nested() -> None:
     [
         ("kind: List\nitems: 5\n", "0.yaml:2:1: items: must be a list (begin entries with a dash)"),
         ("kind: List\nitems: [5]\n", "0.yaml:2:9: items[0]: must be a map with apiVersion"),
-        ("- a\n", "0.yaml:1:1: must be a map with apiVersion and kind (is a dash too many?)"),
+        ("- a\n", "0.yaml:1:1: must be a map with apiVersion and kind (is there a dash too many?)"),
         ("a: b\n", "0.yaml:1:1: kind: Required value"),
         ("kind: Limitrange\n", 'unknown kind "Limitrange" (did you mean LimitRange?)'),
         (QUOTA.replace("v1", "v2"), 'in version "v2" (write v1)'),

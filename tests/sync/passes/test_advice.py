@@ -42,7 +42,7 @@ def timetable(cluster: Cluster, **fields: Any) -> None:
         ("waiting", dict, dict, ""),
         ("waiting", lambda: {"created": ago(60)}, dict, "No worker has taken it"),
         ("waiting", dict, lambda: {"lease_until": ago(-9)}, "Another run over this cluster"),
-        ("waiting", lambda: {"attempt": 1}, lambda: {"due": ago(-99)}, "again by itself at "),
+        ("waiting", lambda: {"attempt": 1}, lambda: {"due": ago(-99)}, "again automatically at "),
         ("running", lambda: {"heartbeat": ago(1)}, dict, ""),
         ("running", lambda: {"heartbeat": ago(30)}, dict, "No sign of life since"),
         ("held", dict, dict, "confirm it"),
@@ -50,8 +50,8 @@ def timetable(cluster: Cluster, **fields: Any) -> None:
         ("done", dict, dict, ""),
         ("done", lambda: {"counts": {"failed": 1}}, dict, "next attempt follows in a minute"),
         ("done", lambda: {"counts": {"conflict": 1}}, dict, "has to resolve"),
-        ("failed", lambda: {"finished": ago(9)}, lambda: {"due": ago(-99)}, "by itself at "),
-        ("failed", lambda: {"finished": ago(9)}, lambda: {"due": ago(9)}, "by itself now"),
+        ("failed", lambda: {"finished": ago(9)}, lambda: {"due": ago(-99)}, "automatically at "),
+        ("failed", lambda: {"finished": ago(9)}, lambda: {"due": ago(9)}, "automatically now"),
         ("failed", lambda: {"finished": ago(9)}, lambda: {"last_success": ago(1)}, "since: there"),
         ("failed", dict, dict, ""),
     ],
@@ -74,7 +74,7 @@ def test_a_cluster_that_stopped_needs_a_person(state: str) -> None:
     ClusterConnection.objects.update(state=state)
     run = run_of(cluster, "failed", finished=ago(9))
     assert advice(run) == CONNECTION_HINTS[ClusterConnection.State(state)]
-    assert "Nothing is tried again by itself" in advice(run).replace("\n", " ")
+    assert "Nothing is retried automatically" in advice(run).replace("\n", " ")
 
 
 @pytest.mark.parametrize("state", ["waiting", "failed"])
@@ -84,4 +84,4 @@ def test_advice_names_a_pause_and_a_lost_connection(state: str) -> None:
     pause.pause(cluster, user="ada", reason="an upgrade")
     assert "by ada: an upgrade" in advice(run)
     ClusterConnection.objects.all().delete()
-    assert "not connected any more" in advice(run)
+    assert "no longer connected" in advice(run)

@@ -162,7 +162,7 @@ def problem_of(things: Sequence[SyncedObject], action: str) -> str:
         return "No object is selected."
     settled = [thing for thing in things if not can_be_settled(thing)]
     if settled:
-        return f"Cannot be settled any more: {_names(settled)}."
+        return f"Can no longer be settled: {_names(settled)}."
     conflicts = [thing for thing in things if thing.state == SyncedObject.State.CONFLICT]
     if conflicts and len(things) > 1:
         return f"Changed on both sides, settle each by itself: {_names(conflicts)}."

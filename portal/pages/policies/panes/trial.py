@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from policies.drafts.draft import Draft, PolicyPlace
 
 TRY: Final = "try"
-NOT_ON_RECORD: Final = "That object is not on record as a whole any more: choose another."
+NOT_ON_RECORD: Final = "That object is no longer on record as a whole: choose another."
 
 
 def choices(request: HttpRequest, place: PolicyPlace, draft: Draft) -> dict[str, Any]:

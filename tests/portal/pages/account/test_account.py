@@ -67,4 +67,4 @@ def test_the_page_says_that_there_are_too_many(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("policies.services.tokens.MOST_TOKENS", 1)
     client = signed_in(people.person())
     assert [client.post("/account/", FORM).status_code for _ in "ab"] == [200, 422]
-    assert "There are 1 tokens already" in client.post("/account/", FORM).content.decode()
+    assert "There are already 1 tokens" in client.post("/account/", FORM).content.decode()

@@ -76,7 +76,7 @@ def test_a_pause_without_a_reason_is_none(viewer: Client, given: Any, status: in
     allow(viewer, "change_clusterconnection")
     assert viewer.post(ADDRESS, given).status_code == status
     assert not ClusterConnection.objects.get().is_paused
-    assert any("say why" in each for each in messages_of(viewer)) is (status == 302)
+    assert any("give a reason" in each for each in messages_of(viewer)) is (status == 302)
 
 
 def test_there_is_nothing_to_look_at(viewer: Client) -> None:
