@@ -74,7 +74,13 @@ from policies.services.service_accounts import (
     end_service_account,
     service_accounts,
 )
-from policies.services.tokens import TokenRequest, issue_token, revoke_token, tokens_of
+from policies.services.tokens import (
+    TokenRequest,
+    issue_token,
+    revoke_token,
+    tokens_in_care,
+    tokens_of,
+)
 from policies.services.write import (
     Saved,
     StaleRevisionError,
@@ -170,6 +176,7 @@ __all__ = [
     "store_previews",
     "stored_by_key",
     "take_over",
+    "tokens_in_care",
     "tokens_of",
     "unbind_role",
     "uncounted",

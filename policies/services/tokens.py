@@ -1,4 +1,4 @@
-"""``issue_token``, ``revoke_token``, ``tokens_of``: API tokens of people and service accounts."""
+"""``issue_token``, ``revoke_token``, ``tokens_of``, ``tokens_in_care``: tokens of all accounts."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from policies.models import ApiToken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from django.db.models import QuerySet
 
 MOST_TOKENS: Final[int] = settings.REST_KNOX["TOKEN_LIMIT_PER_USER"]
 """Valid tokens that one account may have."""
@@ -92,6 +94,17 @@ def tokens_of(owner: Any, *, reader: Any) -> Sequence[ApiToken]:
     """The valid tokens of an account, as far as the reader's own token reaches."""
     tokens = valid_tokens(owner)
     return [each for each in tokens if roles.reaches(reader, (each.cluster, each.namespace))]
+
+
+def tokens_in_care(*, keeper: Any) -> QuerySet[ApiToken]:
+    """The tokens that a keeper of accounts looks after, with their owners; expired ones, too.
+
+    Those of superusers are for superusers alone: nobody takes their access who cannot give it.
+    """
+    tokens: QuerySet[ApiToken] = ApiToken.objects.select_related("user__service_account")
+    if not roles.may(keeper, roles.KEEP_ACCOUNTS):
+        return tokens.none()
+    return tokens if keeper.is_superuser else tokens.exclude(user__is_superuser=True)
 
 
 def revoke_token(*, token: ApiToken) -> None:

@@ -1,4 +1,4 @@
-"""``ensure_first_admin``; ApiTokens and sessions end with an account or a password."""
+"""``ensure_first_admin``, ``note_change``; tokens and sessions end with account or password."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import secrets
 from typing import Any
 
 from django.conf import settings
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth import SESSION_KEY, get_user_model
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
@@ -27,6 +28,12 @@ def ensure_first_admin() -> str | None:
     password = configured_password or secrets.token_urlsafe(12)
     users.create_superuser(username=settings.GATEHOUSE_ADMIN_USER, email="", password=password)
     return None if configured_password else password
+
+
+def note_change(user: User, text: str, *, author: Any) -> None:
+    """Note in the account's history what somebody did about it."""
+    users = User.objects.filter(pk=user.pk)
+    LogEntry.objects.log_actions(author.pk, users, CHANGE, text, single_object=True)
 
 
 @receiver(post_save, sender=User)

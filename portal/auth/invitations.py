@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
+from django.contrib.admin.models import ADDITION, LogEntry
 from django.contrib.auth.models import User
 from django.contrib.auth.tokens import default_token_generator
 from django.core.exceptions import ValidationError
@@ -17,6 +17,7 @@ from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
 from policies import roles
+from portal.auth.accounts import note_change
 
 
 @transaction.atomic
@@ -56,12 +57,6 @@ def may_link(author: Any, user: User) -> bool:
 
 def new_link(user: User, *, author: Any) -> str:
     """The path of a new link; the account's history says who has made it."""
-    LogEntry.objects.log_actions(
-        author.pk,
-        User.objects.filter(pk=user.pk),
-        CHANGE,
-        "A link to set the password was made.",
-        single_object=True,
-    )
+    note_change(user, "A link to set the password was made.", author=author)
     key = urlsafe_base64_encode(force_bytes(user.pk))
     return reverse("invitation", args=[key, default_token_generator.make_token(user)])

@@ -104,6 +104,8 @@ PAGES: Final = {
     "people, activity of one": "/people/?who=ada.okafor&tab=activity",
     "people, an invitation": "/people/?invite=1",
     "roles": "/people/roles/",
+    "tokens": "/people/tokens/",
+    "tokens, none": "/people/tokens/?q=nothing-is-called-so",
     "service accounts": "/people/service-accounts/",
     "service account": "/people/service-accounts/ci/",
     "holds": "/decisions/holds/",

@@ -28,6 +28,8 @@ OWN = {
 FOR_ADMINS = {
     *(name for name in PAGES if name.startswith("people")),
     "roles",
+    "tokens",
+    "tokens, none",
     "service accounts",
     "service account",
     "holds",

@@ -71,6 +71,8 @@ ACTIONS = (
     ("people", "access/_person.html", "link=*", _INVITE),
     ("people", "access/_sources.html", "take", "DELETE /api/v1/rolebindings/{id}/"),
     ("people", "access/_person.html", "revoke", _REVOKE_OF_OTHERS),
+    ("people-tokens", "access/tokens.html", "", _REVOKE_OF_OTHERS),
+    ("people-tokens", "access/tokens.html", "revoke", _REVOKE_OF_OTHERS),
     ("people-roles", "access/roles.html", "take", "DELETE /api/v1/rolebindings/{id}/"),
     ("service-accounts", "access/service_accounts.html", "", "POST /api/v1/serviceaccounts/"),
     ("service-account", "access/service_account.html", "end=yes", _END_ACCOUNT),

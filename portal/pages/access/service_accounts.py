@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.db.models import Count, Max
 from django.shortcuts import get_object_or_404, redirect
 
 from policies import roles, services
 from policies.services.service_accounts import LONGEST_NAME
+from portal.pages.access.keepers import KeepersPage
 from portal.pages.access.role_form import role_words
 from portal.pages.access.token_form import TokenForm, issued_by_form, revoke_sent
 from portal.pages.lists import ListColumns, listed
-from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -57,19 +57,7 @@ class ServiceAccountForm(forms.Form):
     )
 
 
-class _KeepersPage(PortalPage):
-    """A page for those who keep the service accounts of the fleet."""
-
-    permission = roles.KEEP_ACCOUNTS
-
-    def find(self, names: dict[str, Any]) -> None:
-        """Refuse everybody else before anything is looked up."""
-        super().find(names)
-        if not roles.may(self.request.user, roles.KEEP_ACCOUNTS):
-            raise PermissionDenied
-
-
-class ServiceAccountListView(_KeepersPage):
+class ServiceAccountListView(KeepersPage):
     """All service accounts, and the form for a new one."""
 
     template_name = "access/service_accounts.html"
@@ -100,7 +88,7 @@ class ServiceAccountListView(_KeepersPage):
         return self.render_to_response(self.get_context_data(form=account_form), status=422)
 
 
-class ServiceAccountPageView(_KeepersPage):
+class ServiceAccountPageView(KeepersPage):
     """One account: its roles, its tokens, and its end; a new token is shown once."""
 
     template_name = "access/service_account.html"

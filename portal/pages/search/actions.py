@@ -1,4 +1,4 @@
-"""Actions of the palette: "new quota in pay", "raise limit of compute", "pause sync of prod"."""
+"""Actions of the palette: "new quota in pay", "raise limit of compute", "decisions of ada"."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.urls import reverse
 from policies import roles
 from policies.drafts.kinds import BY_NAME
 from policies.models import Cluster, ResourceQuota
-from portal.pages.search.entries import PaletteEntry
+from portal.pages.search.entries import PaletteEntry, decisions_of
 from portal.pages.search.objects import namespaces_like, policy_entry
 from portal.pages.views import PAUSING
 
@@ -29,6 +29,7 @@ _NEW: Final = re.compile(
 )
 _RAISE: Final = re.compile(r"(?:raise|lower)(?:\s+limit)?(?:\s+of)?(?:\s+(?P<of>\S+))?")
 _PAUSE: Final = re.compile(r"(?P<do>pause|resume)(?:\s+sync)?(?:\s+of)?(?:\s+(?P<of>\S+))?")
+_DECISIONS: Final = re.compile(r"decisions\s+of\s+(?P<of>\S+)", re.IGNORECASE)
 _NEAREST: Final = 40
 """Places looked at for those where the reader may act."""
 
@@ -43,6 +44,9 @@ def find_actions(words: str, user: Any, most: int) -> list[PaletteEntry]:
         found = _limits(match["of"] or "", user)
     elif match := _PAUSE.fullmatch(asked):
         found = _pauses(match["do"], match["of"] or "", user)
+    elif match := _DECISIONS.fullmatch(words.strip()):
+        # Any name: most users of clusters have no account here.
+        found = iter([decisions_of(match["of"])])
     return [entry for entry, _ in zip(found, range(most), strict=False)]
 
 

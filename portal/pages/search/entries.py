@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,3 +36,9 @@ def listed(rows: Any, most: int, entry: Callable[[Any], PaletteEntry]) -> tuple[
     first = list(rows[: most + 1])
     total = rows.count() if len(first) > most else len(first)
     return [entry(row) for row in first[:most]], total
+
+
+def decisions_of(name: str) -> PaletteEntry:
+    """The decisions about requests of a user whose name begins so, as far as the reader sees."""
+    address = f"{reverse('decision-list')}?{urlencode({'user': name})}"
+    return PaletteEntry(f"Decisions of {name}", "user", address)

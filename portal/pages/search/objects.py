@@ -19,7 +19,7 @@ from policies.models import (
 )
 from portal.pages.access.role_form import names_like
 from portal.pages.decisions.explorer import visible_decisions
-from portal.pages.search.entries import PaletteEntry, PaletteGroup, listed
+from portal.pages.search.entries import PaletteEntry, PaletteGroup, decisions_of, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,8 +46,11 @@ def find_objects(words: str, user: Any, most: int) -> Iterator[PaletteGroup]:
         yield PaletteGroup(label, "file-text", *_policies(model, words, user, most))
     yield PaletteGroup("PriorityClasses", "file-text", *_priorities(words, user, most))
     if roles.may_somewhere(user, roles.GIVE_ROLES):
-        people = [_person_entry(name) for name in names_like(words, user)[:most]]
+        names = names_like(words, user)[:most]
+        people = [_person_entry(name) for name in names]
         yield PaletteGroup("People", "users", people, len(people))
+        decisions = [decisions_of(name) for name in names]
+        yield PaletteGroup("Decisions of people", "list", decisions, len(decisions))
 
 
 def _clusters(words: str, user: Any, most: int) -> tuple[list[PaletteEntry], int]:

@@ -18,6 +18,7 @@ from django.utils import timezone
 from admission.models import AuditEvent, AuditHold, Replay, decision_id, partitions
 from policies import services
 from policies.models import (
+    ApiToken,
     ClassMember,
     LimitRange,
     Namespace,
@@ -126,6 +127,12 @@ def accounts() -> None:
         services.create_service_account(name=name, description="", author=author)
 
 
+def tokens() -> None:
+    persons()
+    for user in get_user_model().objects.filter(username__in=NAMES):
+        ApiToken.objects.create(user=user, name="apply")
+
+
 def holds() -> None:
     today = timezone.now().date()
     AuditHold.objects.bulk_create(
@@ -208,6 +215,7 @@ LISTS: Final = {
     "replays": List(address="/replays/", made_by=replays, search="q"),
     "people": List(address="/people/", made_by=persons, search="q"),
     "roles": List(address="/people/roles/", made_by=bindings, search="q"),
+    "tokens": List(address="/people/tokens/", made_by=tokens, search="q", picks='class="pick"'),
     "service accounts": List(address="/people/service-accounts/", made_by=accounts, search="q"),
     "holds": List(address="/decisions/holds/", made_by=holds, search="q"),
     "history": List(address="/clusters/-/changes/", made_by=history, search="words", by_time=True),

@@ -114,4 +114,16 @@ def test_a_person_is_found_by_who_may_give_roles() -> None:
     reader.force_login(person("reader"))
     person("grace")
     assert found(admin, "gra")["grace"] == ("person", "/people/?subject=grace#give")
+    assert found(admin, "gra")["Decisions of grace"] == ("user", "/decisions/?user=grace")
     assert found(reader, "gra") == {}
+
+
+def test_decisions_of_any_user_are_offered_to_everybody(people: dict[str, Client]) -> None:
+    user = "system:serviceaccount:web:Deployer"
+    name, address = (
+        f"Decisions of {user}",
+        "/decisions/?user=system%3Aserviceaccount%3Aweb%3ADeployer",
+    )
+    for client in people.values():
+        assert found(client, f"decisions of {user}")[name] == ("user", address)
+        assert client.get(address).status_code == 200
