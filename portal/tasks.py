@@ -8,7 +8,7 @@ from django.utils import timezone
 from knox.models import get_token_model
 
 from admission.models import BackgroundWork, note_work
-from policies.models import SignInCount
+from policies.models import SignIn, SignInCount
 
 
 @shared_task
@@ -19,7 +19,8 @@ def note_worker() -> None:
 
 @shared_task
 def clear_expired() -> None:
-    """Delete expired sessions and tokens, and old counts of failed sign-ins."""
+    """Delete expired sessions and tokens, old tries to sign in, and the counts of failed ones."""
     call_command("clearsessions")
     get_token_model().objects.filter(expiry__lt=timezone.now()).delete()
     SignInCount.objects.forget_old()
+    SignIn.objects.forget_old()

@@ -3,7 +3,7 @@
 from policies.models.changes.change_set import ChangeItem, ChangeSet, ChangeStep
 from policies.models.cluster import Cluster, Namespace, Recorded
 from policies.models.compilable import CompilablePolicy
-from policies.models.credentials import KeyCheck, SignInCount, WebhookCredential
+from policies.models.credentials import KeyCheck, SignIn, SignInCount, WebhookCredential
 from policies.models.edits import KeptDraft, ObjectManagers, PolicyRevision
 from policies.models.follower import ClusterFollower, OncomingWrite
 from policies.models.kept.kept_test import KeptTest
@@ -66,6 +66,7 @@ __all__ = [
     "RoleChange",
     "ScopeSelectorRow",
     "ServiceAccount",
+    "SignIn",
     "SignInCount",
     "WebhookCredential",
 ]

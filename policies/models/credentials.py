@@ -1,10 +1,11 @@
-"""Tables WebhookCredential with its secret's digest, KeyCheck, SignInCount of failed sign-ins."""
+"""Tables WebhookCredential with its digest, KeyCheck, SignInCount of failures, and SignIn."""
 
 from __future__ import annotations
 
 import hmac
+from datetime import timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from django.db import IntegrityError, models, transaction
@@ -12,9 +13,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from policies.models.cluster import Cluster
-
-if TYPE_CHECKING:
-    from datetime import timedelta
+from policies.models.edits import AppendOnlyError
 
 
 class WebhookCredential(models.Model):
@@ -86,6 +85,11 @@ class KeyCheck(models.Model):
         return f"key of {self.made:%Y-%m-%d}"
 
 
+KEPT: Final = timedelta(days=90)
+"""How long tries to sign in are kept."""
+MOST_FAILURES: Final = 100
+"""Failures of one account, and of all unknown names, that are kept of a day."""
+LONGEST_ADDRESS: Final = 45
 MOST_ROWS: Final = 100_000
 """At most so many keys are counted: somebody who tries random names must not fill the disk."""
 
@@ -133,3 +137,64 @@ class SignInCount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.key[:8]} {self.count}"
+
+
+class SignIns(models.Manager["SignIn"]):
+    """Tries to sign in: noted once, and removed with time."""
+
+    def note(self, user: Any, *, way: str, address: str, outcome: str) -> None:
+        """Note one try; ``user`` is None where no account has the name that was given."""
+        if outcome == SignIn.Outcome.FAILED:
+            since = timezone.now() - timedelta(days=1)
+            # Noted for unknown names as well: they must not be answered faster than known ones.
+            if self.filter(user=user, outcome=outcome, created__gt=since).count() >= MOST_FAILURES:
+                return
+        self.create(user=user, way=way, address=address[:LONGEST_ADDRESS], outcome=outcome)
+
+    def forget_old(self) -> None:
+        """Delete what is older than ``KEPT``."""
+        self.filter(created__lt=timezone.now() - KEPT).delete()
+
+
+class SignIn(models.Model):
+    """One try to sign in: which account, when, how, from where, and whether it succeeded.
+
+    Never changed. The name that was given is not stored: people type passwords into that field.
+    """
+
+    class Way(models.TextChoices):
+        """How somebody signed in."""
+
+        FORM = "password", "password"
+        INVITATION = "invitation", "link of an invitation"
+        API = "api", "password, over the API"
+        DEMO = "demo", "chosen in the demo"
+
+    class Outcome(models.TextChoices):
+        """Whether it succeeded."""
+
+        SIGNED_IN = "signed-in", "signed in"
+        FAILED = "failed", "failed"
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="sign_ins"
+    )
+    created = models.DateTimeField(auto_now_add=True, db_index=True)
+    way = models.CharField(max_length=10, choices=Way)
+    address = models.CharField(max_length=LONGEST_ADDRESS, blank=True)
+    outcome = models.CharField(max_length=9, choices=Outcome)
+
+    objects = SignIns()
+
+    class Meta:
+        ordering: ClassVar = ["-created", "-pk"]
+        indexes: ClassVar = [models.Index(fields=["user", "-created"], name="signin_of_user")]
+
+    def __str__(self) -> str:
+        return f"{self.user or 'unknown name'}: {self.outcome}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Store it once."""
+        if not self._state.adding:
+            raise AppendOnlyError("tries to sign in are never changed")
+        super().save(*args, **kwargs)

@@ -1,9 +1,10 @@
-"""``ensure_first_admin``, ``note_change``; tokens and sessions end with account or password."""
+"""``ensure_first_admin``, ``note_change``, sessions; they end with account or password."""
 
 from __future__ import annotations
 
 import secrets
-from typing import Any
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.contrib.admin.models import CHANGE, LogEntry
@@ -12,8 +13,17 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db.models.signals import post_save
 from django.dispatch import receiver
+from django.utils import timezone
 
 from policies.models import ApiToken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.db.models import QuerySet
+
+MOST_SESSIONS: Final = 1000
+"""Open sessions that a page reads, which takes about 50 ms."""
 
 
 def ensure_first_admin() -> str | None:
@@ -42,13 +52,29 @@ def end_access(instance: User, **_: Any) -> None:
     if instance.is_active:
         return
     ApiToken.objects.filter(user=instance).delete()
+    end_sessions(instance)
+
+
+def end_sessions(user: User, *, but: str | None = None) -> int:
+    """Delete an account's sessions but one; returns how many they were."""
+    keys = [key for key, owner in _owners(Session.objects.all()) if owner == str(user.pk)]
+    ended, _ = Session.objects.filter(pk__in=set(keys) - {but}).delete()
+    return ended
+
+
+def sessions_by_account() -> Counter[str] | None:
+    """The numbers of open sessions by the key of their account; None for too many to be read."""
+    sessions = Session.objects.filter(expire_date__gt=timezone.now())
+    if sessions.count() > MOST_SESSIONS:
+        return None
+    return Counter(owner for _, owner in _owners(sessions))
+
+
+def _owners(sessions: QuerySet[Session]) -> Iterator[tuple[str, str]]:
+    """The key of each session, and that of its account."""
     # Only the encoded data of a session names its account, so every session has to be read.
-    ended_sessions = [
-        session.pk
-        for session in Session.objects.iterator()
-        if session.get_decoded().get(SESSION_KEY) == str(instance.pk)
-    ]
-    Session.objects.filter(pk__in=ended_sessions).delete()
+    for session in sessions.iterator():
+        yield session.pk, str(session.get_decoded().get(SESSION_KEY, ""))
 
 
 class EndTokens:

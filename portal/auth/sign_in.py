@@ -1,4 +1,4 @@
-"""Sign-in: throttled by SignInCount, closed to service accounts; Argon2 hashes, two at a time.
+"""Sign-in: throttled by SignInCount, noted as SignIn, closed to service accounts; Argon2 hashes.
 
 The counts are in the database, shared by all processes. A name is refused only to addresses from
 which it has not signed in recently, so that nobody can lock somebody else out.
@@ -12,17 +12,19 @@ import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.core.exceptions import PermissionDenied
 from django.dispatch import receiver
+from django.utils import timezone
 from rest_framework.exceptions import Throttled
 
-from policies.models import ServiceAccount, SignInCount
+from policies.models import ServiceAccount, SignIn, SignInCount
 from portal.auth.callers import address_of, group_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from django.http import HttpRequest
 
@@ -32,6 +34,7 @@ MOST_BY_NAME: Final = 20
 KNOWN_FOR: Final = timedelta(days=30)
 AT_A_TIME: Final = 2
 PATIENCE: Final = 2.0  # seconds that a further one waits for its turn
+_WAY: Final = "gatehouse.way"
 turns = threading.BoundedSemaphore(AT_A_TIME)
 
 
@@ -69,8 +72,11 @@ def count_failure(
     if request is None:
         return
     SignInCount.objects.count_one(_count_key("address", group_of(address_of(request))), WINDOW)
-    if username := credentials.get("username"):
-        SignInCount.objects.count_one(_count_key("name", str(username)), WINDOW)
+    username = str(credentials.get("username") or "")
+    if username:
+        SignInCount.objects.count_one(_count_key("name", username), WINDOW)
+    tried = get_user_model().objects.filter(username=username.replace("\0", "")).first()
+    _note(tried, request, SignIn.Outcome.FAILED)
 
 
 @receiver(user_logged_in)
@@ -79,6 +85,25 @@ def remember_address(user: Any, request: HttpRequest | None = None, **_: Any) ->
     if request is not None:
         known_key = _count_key("known", user.get_username(), group_of(address_of(request)))
         SignInCount.objects.count_one(known_key, KNOWN_FOR)
+        _note(user, request, SignIn.Outcome.SIGNED_IN)
+
+
+def come_by(request: HttpRequest, way: SignIn.Way) -> None:
+    """Say before a sign-in that it is by another way than name and password."""
+    request.META[_WAY] = way
+
+
+def _note(user: Any, request: HttpRequest, outcome: SignIn.Outcome) -> None:
+    usual = SignIn.Way.API if request.path.startswith("/api/") else SignIn.Way.FORM
+    way, address = request.META.get(_WAY, usual), address_of(request)
+    SignIn.objects.note(user, way=way, address=address, outcome=outcome)
+
+
+def locked_out(usernames: Iterable[str]) -> set[str]:
+    """The names that failed so often that only addresses known for them may try now."""
+    keys = {_count_key("name", name): name for name in usernames}
+    most = SignInCount.objects.filter(key__in=keys, count__gte=MOST_BY_NAME)
+    return {keys[each.key] for each in most.filter(since__gt=timezone.now() - WINDOW)}
 
 
 def _count_key(*key_parts: str) -> str:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.auth import login
 from django.http import Http404, HttpResponseRedirect
 
+from policies.models import SignIn
 from portal.auth.callers import is_local
+from portal.auth.sign_in import come_by
 from portal.dev.demo.people import offered_people
 from portal.pages.access.words import initials, roles_in_short
 from portal.pages.account.sign_in import SignInView
@@ -33,6 +35,7 @@ class DemoSignInView(SignInView):
         chosen = [each for each in offered if each.username == request.POST["person"]]
         if not chosen:
             raise Http404
+        come_by(request, SignIn.Way.DEMO)
         login(request, chosen[0], backend=BACKEND)
         return HttpResponseRedirect(self.get_success_url())
 

@@ -106,6 +106,7 @@ PAGES: Final = {
     "roles": "/people/roles/",
     "tokens": "/people/tokens/",
     "tokens, none": "/people/tokens/?q=nothing-is-called-so",
+    "people, sign-ins": "/people/sign-ins/",
     "service accounts": "/people/service-accounts/",
     "service account": "/people/service-accounts/ci/",
     "holds": "/decisions/holds/",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser.demo_portal import PASSWORD
 from tests.browser.hands import Clicks
 from tests.browser.visitor import PHONE, WIDE, Visitor
 
@@ -173,6 +174,22 @@ def test_picked_tokens_are_revoked_together(visit: Callable[[str], Visitor], han
     hand.press(rows.get_by_role("button", name="Revoke"))
     hand.press(page.get_by_role("dialog").get_by_role("button", name="Revoke"))
     page.get_by_role("heading", name="No token matches").wait_for()
+
+
+def test_other_sessions_are_ended(
+    visit: Callable[[str], Visitor], browser: Browser, portal: Portal, hand: Hand
+) -> None:
+    elsewhere = Visitor(browser, portal.address)
+    elsewhere.sign_in("admin", PASSWORD, hand)
+    page = visit("admin").go("/people/sign-ins/")
+    hand.press(page.get_by_role("button", name="End sessions admin", exact=True))
+    question = page.get_by_role("dialog")
+    assert "all your sessions but this one" in question.inner_text()
+    hand.press(question.get_by_role("button", name="End sessions"))
+    page.get_by_text("of admin.").wait_for()
+    assert page.url.endswith("/people/sign-ins/")
+    assert "/accounts/login/" in elsewhere.go("/account/").url
+    elsewhere.leave()
 
 
 @pytest.mark.parametrize("tab", ["roles", "tokens", "activity"])

@@ -73,6 +73,7 @@ ACTIONS = (
     ("people", "access/_person.html", "revoke", _REVOKE_OF_OTHERS),
     ("people-tokens", "access/tokens.html", "", _REVOKE_OF_OTHERS),
     ("people-tokens", "access/tokens.html", "revoke", _REVOKE_OF_OTHERS),
+    ("people-sign-ins", "access/sign_ins.html", "end", _SIGN_IN),
     ("people-roles", "access/roles.html", "take", "DELETE /api/v1/rolebindings/{id}/"),
     ("service-accounts", "access/service_accounts.html", "", "POST /api/v1/serviceaccounts/"),
     ("service-account", "access/service_account.html", "end=yes", _END_ACCOUNT),

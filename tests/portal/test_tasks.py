@@ -10,21 +10,28 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 from knox.models import get_token_model
 
+from policies.models import SignIn
+from policies.models.credentials import KEPT
 from portal.celery import app
 from portal.tasks import clear_expired
 
 
 @pytest.mark.django_db
-def test_expired_sessions_and_tokens_are_forgotten() -> None:
+def test_expired_sessions_and_tokens_and_old_tries_to_sign_in_are_forgotten() -> None:
     user = get_user_model().objects.create_user("ada")
     tokens, gone = get_token_model().objects, timezone.now() - timedelta(days=1)
     kept, _ = tokens.create(user=user)
     old, _ = tokens.create(user=user)
     tokens.filter(pk=old.pk).update(expiry=gone)
     Session.objects.create(session_key="old", session_data="", expire_date=gone)
+    SignIn.objects.create(user=user, way="password", outcome="failed")
+    SignIn.objects.create(user=user, way="password", outcome="signed-in")
+    long_gone = SignIn.objects.filter(outcome="failed")
+    long_gone.update(created=timezone.now() - KEPT - timedelta(hours=1))
     clear_expired()
     assert list(tokens.all()) == [kept]
     assert not Session.objects.exists()
+    assert [each.outcome for each in SignIn.objects.all()] == ["signed-in"]
 
 
 def test_every_task_that_beat_starts_is_known_to_the_worker() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.contrib.auth.models import Group
 
 from policies import roles, services
-from policies.models import PolicyRevision
+from policies.models import PolicyRevision, SignIn
 from portal.auth.invitations import may_link
 from portal.pages.access import effective_access
 from portal.pages.access.subjects import GROUP, visible_bindings
@@ -61,6 +61,7 @@ class PersonPanel:
     tokens: Sequence[ApiToken]
     members: Sequence[Any]
     changes: Sequence[PolicyRevision]
+    sign_ins: Sequence[SignIn]
     may_revoke: bool
     may_link: bool
     tab: str
@@ -114,6 +115,7 @@ def panel_of(subject: Any, *, reader: Any, asked: Mapping[str, str]) -> PersonPa
         tokens=services.tokens_of(subject, reader=subject) if may_revoke else (),
         members=_members(subject) if is_group else (),
         changes=_changes(subject, reader) if asked.get("tab") == "activity" else (),
+        sign_ins=_sign_ins(subject) if may_revoke and asked.get("tab") == "activity" else (),
         may_revoke=may_revoke,
         may_link=not is_group and may_link(reader, subject),
         tab=asked.get("tab", ""),
@@ -170,6 +172,11 @@ def _source(binding: RoleBinding, subject: Any, reader: Any) -> AccessSource:
 
 def _members(group: Any) -> Sequence[Any]:
     return list(group.user_set.filter(is_active=True).order_by("username")[:MEMBERS_SHOWN])
+
+
+def _sign_ins(subject: Any) -> Sequence[SignIn]:
+    """The newest tries to sign in: for those who may see the account's tokens."""
+    return list(SignIn.objects.filter(user=subject)[:ACTIVITY_SHOWN])
 
 
 def _changes(subject: Any, reader: Any) -> Sequence[PolicyRevision]:

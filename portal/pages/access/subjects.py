@@ -72,6 +72,12 @@ def known_users(reader: Any) -> QuerySet[User]:
     return users
 
 
+def accounts_in_care(keeper: Any) -> QuerySet[User]:
+    """Accounts that a keeper of accounts looks after; a superuser's is for superusers."""
+    users = User.objects.filter(is_active=True)
+    return users if keeper.is_superuser else users.filter(is_superuser=False)
+
+
 def known_groups(reader: Any) -> QuerySet[Group]:
     """Groups that the reader knows of, as with accounts."""
     groups = Group.objects.all()

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.auth.views import PasswordResetConfirmView
 from django.urls import reverse_lazy
 
+from policies.models import SignIn
 from portal.auth.invitations import awaits_password
+from portal.auth.sign_in import come_by
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -31,6 +33,11 @@ class InvitationView(PasswordResetConfirmView):
         """The invited account; None for one that has a password, or has ended."""
         user = super().get_user(uidb64)
         return user if user is not None and awaits_password(user) else None
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Store the password, and sign in by the link."""
+        come_by(self.request, SignIn.Way.INVITATION)
+        return super().form_valid(form)
 
     def render_to_response(self, context: dict[str, Any], **response_kwargs: Any) -> HttpResponse:
         """Answer 410 where the link leads nowhere any more."""

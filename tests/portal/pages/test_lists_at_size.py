@@ -127,6 +127,13 @@ def accounts() -> None:
         services.create_service_account(name=name, description="", author=author)
 
 
+def sign_ins() -> None:
+    persons()
+    # Later than the one who looks: the newest come first.
+    later = timezone.now() + timedelta(hours=1)
+    get_user_model().objects.filter(username__in=NAMES).update(last_login=later)
+
+
 def tokens() -> None:
     persons()
     for user in get_user_model().objects.filter(username__in=NAMES):
@@ -216,6 +223,7 @@ LISTS: Final = {
     "people": List(address="/people/", made_by=persons, search="q"),
     "roles": List(address="/people/roles/", made_by=bindings, search="q"),
     "tokens": List(address="/people/tokens/", made_by=tokens, search="q", picks='class="pick"'),
+    "sign-ins": List(address="/people/sign-ins/", made_by=sign_ins, search="q"),
     "service accounts": List(address="/people/service-accounts/", made_by=accounts, search="q"),
     "holds": List(address="/decisions/holds/", made_by=holds, search="q"),
     "history": List(address="/clusters/-/changes/", made_by=history, search="words", by_time=True),

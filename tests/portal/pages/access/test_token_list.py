@@ -144,7 +144,11 @@ def test_each_token_has_its_state(keeper: User) -> None:
 @pytest.mark.parametrize("part", ["soon", "expired", "unused", "forever"])
 def test_a_part_has_the_tokens_that_need_a_look(keeper: User, part: str) -> None:
     expected = [name for name, (*_, key) in STATES.items() if key == part]
-    assert names_shown(signed_in(keeper), f"?part={part}") == expected
+    client = signed_in(keeper)
+    assert names_shown(client, f"?part={part}") == expected
+    response: Any = client.get(LIST)
+    numbers = {each.key: each.number for each in response.context["parts"]}
+    assert numbers == {"soon": 1, "expired": 1, "unused": 1, "forever": 1}
 
 
 @pytest.mark.usefixtures("tokens")
