@@ -61,6 +61,24 @@ KIND_LETTERS: Final = {
 }
 
 
+STEP_WORDS: Final = {
+    "edit": "edited it",
+    "describe": "described it anew",
+    "comment": "commented",
+    "submit": "submitted it",
+    "withdraw": "made it a draft again",
+    "approve": "approved it",
+    "request_changes": "asked for changes",
+    "publish": "published it",
+    "start": "started the roll-out",
+    "finish": "ended the roll-out",
+    "stop": "stopped the roll-out",
+    "resume": "resumed the roll-out",
+    "revert": "reverted it",
+    "abandon": "abandoned it",
+}
+
+
 @register.simple_tag(takes_context=True)
 def shell(context: Any) -> Shell:
     """The frame of the page: navigation, breadcrumbs, clusters to choose from."""
@@ -101,6 +119,12 @@ def state_icon(state: str) -> str:
 def state_words(state: str) -> str:
     """The words of a state: "would deny" for ``would-deny``."""
     return str(state).replace("-", " ").replace("_", " ")
+
+
+@register.filter
+def step_words(step: str) -> str:
+    """What somebody did by a step of a change."""
+    return STEP_WORDS.get(str(step), state_words(step))
 
 
 @register.filter

@@ -27,6 +27,7 @@ from policies.models import (  # noqa: E402
     ResourceQuota,
     RoleBinding,
 )
+from policies.services import changes  # noqa: E402
 from portal.auth.invitations import invite, new_link  # noqa: E402
 from sync.models import SyncedObject, SyncRun  # noqa: E402
 from tests.browser.demo_portal import PASSWORD  # noqa: E402
@@ -61,6 +62,7 @@ def main() -> None:
         "drifted": _object("drifted"),
         "conflict": _object("conflict"),
         "replay": _replayed(),
+        "change": _change(),
         "denied": _newest("denied"),
         "mutated": _newest("mutated"),
         "errors": {name: render_to_string(name) for name in ERRORS},
@@ -88,6 +90,31 @@ def _replayed() -> str:
     replay = work.request(scope, read_proposal([limits, quota]), user="admin")
     work.carry_out(replay.uid)
     return str(replay.uid)
+
+
+def _change() -> int:
+    """A draft about three policies of payments; one was made elsewhere in the meantime."""
+    change = changes.create_change(
+        title="Lower the memory maximum to 2Gi",
+        user="admin",
+        reason="Nodes ran out of memory twice this week.",
+        ticket="https://example.com/browse/PLAT-2214",
+    )
+    cluster = Cluster.objects.get(name="demo")
+    stored = LimitRange.objects.get(namespace__cluster=cluster, namespace__name="payments")
+    manifest = stored.to_manifest()
+    lowered = json.loads(json.dumps(manifest).replace('"4Gi"', '"2Gi"'))
+    new = {**lowered, "metadata": {**lowered["metadata"], "name": "proposed"}}
+    quota = ResourceQuota.objects.filter(namespace=stored.namespace)[0].to_manifest()
+    quota["metadata"]["labels"] = {"managed-by": "somebody"}
+    proposals = [
+        changes.propose(cluster, lowered),
+        changes.propose(cluster, new),
+        changes.propose(cluster, quota, based_on=0),
+    ]
+    changes.put(change, proposals=proposals, user="admin")
+    changes.comment(change, user="viewer", note="session-cache moves to 1.5Gi on Thursday")
+    return int(change.pk)
 
 
 def _newest(verdict: str) -> str:

@@ -26,6 +26,7 @@ LISTS: Final = {
     "namespaces",
     "quota board",
     "changes",
+    "proposed changes",
     "policies",
     "policies of a cluster",
     "policies of a namespace",

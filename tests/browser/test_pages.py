@@ -23,8 +23,9 @@ OWN = {
     "/account/password/",
     "/decisions/views/",
     "/clusters/demo/namespaces/payments/simulate/",
+    "/changes/1/",
 }
-"""The forms that everyone may send: about one's own account, and dry runs."""
+"""The forms that everyone may send: about one's own account, dry runs, a comment on a change."""
 FOR_ADMINS = {
     *(name for name in PAGES if name.startswith("people")),
     "roles",
@@ -37,6 +38,7 @@ FOR_ADMINS = {
     "edit of policies",
     "pause of clusters",
     "policy applied elsewhere",
+    "new change",
     "new policy",
     "new policy, not known where",
     "new limit range",

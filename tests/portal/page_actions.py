@@ -52,6 +52,7 @@ _PREVIEW_CLASS = """
     POST /api/v1/namespaceclasses/preview/ + POST /api/v1/simulations/classrestarts/
 """
 _LEAVE_CLASS = "POST /api/v1/namespaceclasses/{name}/leaving/"
+_PROPOSE = "POST /api/v1/changes/ + POST /api/v1/changes/{id}/propose/"
 _RESTORE = "POST /api/v1/revisions/{id}/restore/"
 _RESTARTS = "policy-new-restarts policy-restarts"
 _REVISIONS = "limited-resources-revision policy-revision priority-class-revision"
@@ -119,6 +120,20 @@ ACTIONS = (
     # Quotas
     ("quota", "quotas/_save_button.html", "", "PUT /api/v1/resourcequotas/{id}/"),
     ("quota-raise", "quotas/board.html", "", "PUT /api/v1/resourcequotas/{id}/"),
+    # Changes
+    ("change-new", "changes/sets/new.html", "", "POST /api/v1/changes/"),
+    ("change", "changes/sets/change.html", "do=abandon", "POST /api/v1/changes/{id}/abandon/"),
+    ("change", "changes/sets/change.html", "do=withdraw", "POST /api/v1/changes/{id}/withdraw/"),
+    ("change", "changes/sets/change.html", "do=submit", "POST /api/v1/changes/{id}/submit/"),
+    ("change", "changes/sets/change.html", "do=publish", "POST /api/v1/changes/{id}/publish/"),
+    ("change", "changes/sets/change.html", "do=revert", "POST /api/v1/changes/{id}/revert/"),
+    ("change", "changes/sets/change.html", "do=comment", "POST /api/v1/changes/{id}/comment/"),
+    ("change", "changes/sets/change.html", "do=describe", "PATCH /api/v1/changes/{id}/"),
+    ("policy policy-new", "policies/editor/_save.html", "do=propose", _PROPOSE),
+    ("change", "changes/sets/_item.html", "do=merge:*", "POST /api/v1/changes/{id}/merge/"),
+    ("change", "changes/sets/_item.html", "do=merge:*:mine", "POST /api/v1/changes/{id}/merge/"),
+    ("change", "changes/sets/_item.html", "do=merge:*:theirs", "POST /api/v1/changes/{id}/merge/"),
+    ("change", "changes/sets/_item.html", "do=takeout:*", "POST /api/v1/changes/{id}/takeout/"),
     # Namespace classes
     (CLASSES, "classes/editor/_impact.html", "do=impact", _PREVIEW_CLASS),
     ("class-page", "classes/class.html", "leave=*", _LEAVE_CLASS),

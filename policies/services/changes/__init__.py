@@ -18,7 +18,7 @@ from policies.services.changes.permissions import (
     visible_steps,
 )
 from policies.services.changes.publish import publish, revert
-from policies.services.changes.rebase import MergeConflictError, Rebased, merge_with_stored, rebase
+from policies.services.changes.rebase import MergeConflictError, Rebased, moved, rebase
 from policies.services.changes.refusals import ItemProblem, ItemsRefusedError, no_such_item
 from policies.services.changes.steps import (
     OutdatedChangeError,
@@ -46,7 +46,7 @@ __all__ = [
     "may_create",
     "may_steer",
     "may_write",
-    "merge_with_stored",
+    "moved",
     "namespaces_of",
     "no_such_item",
     "propose",

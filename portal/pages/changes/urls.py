@@ -1,4 +1,4 @@
-"""URL patterns of History and of single revisions."""
+"""URL patterns of History, of single revisions, and of changes that are proposed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Final
 from django.urls import path
 
 from portal.pages.changes.history import ChangesView, RevisionPageView, RevisionsView
+from portal.pages.changes.sets.list import ChangeListView, NewChangeView
+from portal.pages.changes.sets.page import ChangePageView
 
 _REVISIONS: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
     # The path of the policy, the beginning of its route names, arguments that the path lacks.
@@ -28,6 +30,9 @@ _REVISIONS: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
 )
 
 urlpatterns = [
+    path("changes/", ChangeListView.as_view(), name="change-list"),
+    path("changes/-/new/", NewChangeView.as_view(), name="change-new"),
+    path("changes/<str:number>/", ChangePageView.as_view(), name="change"),
     path("clusters/-/changes/", ChangesView.as_view(), name="changes"),
     *(
         path(f"{at}revisions/", RevisionsView.as_view(), given, name=f"{name}-revisions")

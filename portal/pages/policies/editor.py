@@ -37,6 +37,7 @@ from policies.plurals import counted
 from policies.validators import findings_of
 from portal.pages.policies.form_cells import form_context
 from portal.pages.policies.page import PolicyPage, address_of
+from portal.pages.policies.panes import proposals
 from portal.pages.policies.panes.changed_cells import changed_cells
 from portal.pages.policies.panes.differences import differences_of
 from portal.pages.policies.panes.history import history_of
@@ -125,7 +126,8 @@ class EditorView(PolicyPage):
         self._keep(editor_state)
         if button == "ask" and editor_state.draft.is_fine and not self.places.problems:
             return self.answer(editor_state, dangers=self._dangers(editor_state), is_asked=True)
-        return self._try_to_save(editor_state) if button == "save" else self.answer(editor_state)
+        steps = {"save": self._try_to_save, "propose": self._propose}
+        return steps.get(button, self.answer)(editor_state)
 
     def _try_to_save(self, editor_state: EditorState) -> HttpResponse:
         """Save a valid draft with a reason, once its author has confirmed its dangers."""
@@ -138,6 +140,19 @@ class EditorView(PolicyPage):
         if dangers and not is_confirmed:
             return self.answer(editor_state, status=422, dangers=dangers, is_asked=True)
         return self._save(editor_state)
+
+    def _propose(self, editor_state: EditorState) -> HttpResponse:
+        """Put a valid draft into a change, in place of saving it."""
+        if not editor_state.draft.is_fine or self.places.problems or not self.namespace_name:
+            return self.answer(editor_state, status=422)
+        try:
+            change = proposals.put_draft(self, editor_state.draft.manifest or {})
+        except proposals.REFUSALS as error:
+            said: dict[str, Any] = {"form_error": proposals.words_of(error), "is_asked": True}
+            return self.answer(editor_state, status=422, **said)
+        drop_draft(self.user, self.place)
+        messages.success(self.request, "Added. It applies once the change is published.")
+        return redirect("change", change.pk)
 
     @property
     def confirm_word(self) -> str:
@@ -330,6 +345,7 @@ class EditorView(PolicyPage):
             editor_context["observed"] = observed_by(self)
             if self.may_post():
                 editor_context |= choices(self.request, self.place, state.draft)
+                editor_context["open_changes"] = proposals.open_changes(self.user)
             return self.render_to_response(editor_context, status=status)
         self.template_name = self.script_template()
         # Status 200 even for findings: htmx swaps no other.

@@ -26,6 +26,7 @@ from policies.models import (
     PolicyRevision,
     RoleBinding,
 )
+from policies.services import changes
 from sync.models import ClusterConnection, SyncedObject, SyncResult, SyncRun
 from tests import factories
 from tests.namespace_classes import class_manifest
@@ -153,6 +154,11 @@ def classes() -> None:
     )
 
 
+def proposed() -> None:
+    for name in NAMES:
+        changes.create_change(title=name, user="ada")
+
+
 def members() -> None:
     stored = NamespaceClass.objects.create(
         name="every", version=1, manifest=class_manifest("every")
@@ -217,6 +223,7 @@ LISTS: Final = {
     "runs": List(address="/clusters/prod/runs/", made_by=runs, search="q"),
     "results of a run": List(address=f"/clusters/prod/runs/{RUN}/", made_by=results, search="q"),
     "enforcement": List(address="/clusters/prod/enforcement/", made_by=limited, search="q"),
+    "changes": List(address="/changes/", made_by=proposed, search="q"),
     "classes": List(address="/namespace-classes/", made_by=classes, search="q"),
     "namespaces of a class": List(address="/namespace-classes/every/", made_by=members, search="q"),
     "replays": List(address="/replays/", made_by=replays, search="q"),

@@ -1,0 +1,241 @@
+"""The pages of changes: listed, made, shown in words, and every button with its refusals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.test import Client
+
+from policies.manifests.render import render_manifests
+from policies.models import ChangeSet, LimitRange
+from policies.services import changes
+from tests import factories, people
+from tests.changes import change_of, cpu, limit, published, put
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+pytestmark = pytest.mark.django_db
+LIST = "/changes/"
+NEW = f"{LIST}-/new/"
+
+
+@pytest.fixture(autouse=True)
+def _team() -> None:
+    factories.namespace()
+
+
+@pytest.fixture
+def editor() -> Client:
+    return signed_in(people.person("ed", "editor"))
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def page_of(change: ChangeSet) -> str:
+    return f"{LIST}{change.pk}/"
+
+
+def do(client: Client, change: ChangeSet, button: str, **fields: str) -> Any:
+    return client.post(page_of(change), {"do": button, **fields})
+
+
+def buttons(client: Client, change: ChangeSet) -> set[str]:
+    """The steps that the page offers."""
+    text = client.get(page_of(change)).content.decode()
+    verbs = ("abandon", "withdraw", "submit", "publish", "revert", "comment", "describe")
+    return {verb for verb in verbs if f'value="{verb}"' in text}
+
+
+def state_of(change: ChangeSet) -> str:
+    change.refresh_from_db()
+    return change.state
+
+
+def test_without_changes_the_list_says_what_they_are_for(editor: Client) -> None:
+    page = editor.get(LIST).content.decode()
+    assert NEW in page
+    assert "<table" not in page
+
+
+def test_the_list_is_searched_and_leads_to_a_change(editor: Client) -> None:
+    change = change_of(limit())
+    changes.describe_change(change, description={"ticket": "PLAT-7"}, user="ada")
+    for words, is_found in (("lower", True), ("PLAT-7", True), ("ada", True), ("other", False)):
+        text = editor.get(LIST, {"q": words}).content.decode()
+        assert (page_of(change) in text) is is_found, words
+
+
+def test_a_change_is_made_and_wrong_fields_are_named(editor: Client) -> None:
+    wrong = editor.post(NEW, {"title": " ", "reason": "r", "ticket": "javascript:x"})
+    assert wrong.status_code == 422
+    assert set(wrong.context["wrong"]) == {"title", "ticket"}
+    made = editor.post(NEW, {"title": "Lower it", "reason": "r", "ticket": "A-1"})
+    change = ChangeSet.objects.get()
+    assert (made.status_code, made["Location"]) == (302, page_of(change))
+    assert (change.title, change.author) == ("Lower it", "ed")
+    assert "No policy yet" in editor.get(page_of(change)).content.decode()
+
+
+def test_objects_are_shown_in_words_and_side_by_side(editor: Client) -> None:
+    factories.apply(limit("1"))
+    change = change_of(limit("2"), limit(name="new"))
+    first, new = editor.get(page_of(change)).context["lines"]
+    assert first.words == ["cpu max of Container raised from 1 to 2"]
+    assert (first.differences.added, first.differences.removed) == (1, 1)
+    assert new.differences.removed == 0
+    assert "/limitranges/new/" not in editor.get(page_of(change)).content.decode()
+
+
+def test_a_change_is_submitted_published_and_reverted_by_its_buttons(editor: Client) -> None:
+    factories.apply(limit("1"))
+    change = change_of(limit("2"))
+    seen = {"seen": change.content_hash}
+    assert buttons(editor, change) == {"abandon", "submit", "comment", "describe"}
+    assert do(editor, change, "submit", **seen).status_code == 302
+    assert buttons(editor, change) == {"abandon", "withdraw", "publish", "comment", "describe"}
+    assert do(editor, change, "publish", **seen).status_code == 302
+    assert (state_of(change), cpu()) == ("done", "2")
+    assert buttons(editor, change) == {"revert", "comment"}
+    assert do(editor, change, "revert").status_code == 302
+    assert (state_of(change), cpu()) == ("reverted", "1")
+    assert buttons(editor, change) == {"comment"}
+
+
+def test_a_change_is_withdrawn_described_commented_and_abandoned(editor: Client) -> None:
+    change = changes.submit(change_of(limit()), user="ada")
+    do(editor, change, "withdraw")
+    assert state_of(change) == "draft"
+    do(editor, change, "describe", title="Other", reason="r", ticket="")
+    do(editor, change, "comment", note="hm")
+    do(editor, change, "abandon")
+    assert (state_of(change), change.title) == ("abandoned", "Other")
+    text = editor.get(page_of(change)).content.decode()
+    assert "commented" in text
+    assert "hm" in text
+    assert do(editor, change, "comment", note=" ").status_code == 422
+
+
+def test_only_the_content_that_the_page_showed_is_submitted(editor: Client) -> None:
+    change = change_of(limit())
+    seen = change.content_hash
+    put(change, limit("9"))
+    refused = do(editor, change, "submit", seen=seen)
+    assert refused.status_code == 409
+    assert "edited meanwhile" in refused.content.decode()
+    assert state_of(change) == "draft"
+
+
+def test_a_moved_base_is_shown_refused_and_merged(editor: Client) -> None:
+    factories.apply(limit("1"))
+    change = change_of(limit("2"))
+    item = change.items.get().pk
+    changes.submit(change, user="ada")
+    factories.apply(limit("1", labels={"a": "b"}))
+    refused = do(editor, change, "publish")
+    assert refused.status_code == 409
+    assert "LimitRange team/lr of prod: is at revision 2" in refused.content.decode()
+    assert cpu() == "1"
+    assert f'value="merge:{item}"' in editor.get(page_of(change)).content.decode()
+    do(editor, change, f"merge:{item}")
+    assert state_of(change) == "draft"
+    assert change.items.get().content == limit("2", labels={"a": "b"})
+
+
+def test_a_conflict_is_named_and_a_side_is_chosen(editor: Client) -> None:
+    factories.apply(limit("1"))
+    change = change_of(limit("2"))
+    item = change.items.get().pk
+    factories.apply(limit("3"))
+    text = editor.get(page_of(change)).content.decode()
+    assert "spec.limits.Container.max.cpu" in text
+    assert f'value="merge:{item}:mine"' in text
+    assert do(editor, change, f"merge:{item}").status_code == 409
+    do(editor, change, f"merge:{item}:mine")
+    assert change.items.get().base == limit("3")
+
+
+EDITOR = "/clusters/prod/namespaces/team/limitranges/lr/"
+
+
+def propose(client: Client, manifest: dict[str, Any], seen: int, **fields: str) -> Any:
+    yaml = render_manifests([manifest])
+    return client.post(
+        EDITOR, {"do": "propose", "yaml": yaml, "shown": "", "seen": str(seen), **fields}
+    )
+
+
+def test_the_editor_adds_its_draft_to_a_new_change_and_to_one_of_ones_own(editor: Client) -> None:
+    factories.apply(limit("1"))
+    added = propose(editor, limit("2"), 1, reason="why")
+    change = ChangeSet.objects.get()
+    assert (added.status_code, added["Location"]) == (302, page_of(change))
+    assert (change.title, change.reason, change.author) == ("Change LimitRange lr", "why", "ed")
+    item = change.items.get()
+    assert (item.base_revision, item.base, item.content) == (1, limit("1"), limit("2"))
+    assert cpu() == "1"
+    assert f"#{change.pk} Change LimitRange lr" in editor.get(EDITOR).content.decode()
+    propose(editor, limit("3"), 1, change=str(change.pk))
+    assert change.items.get().content == limit("3")
+    assert ChangeSet.objects.count() == 1
+
+
+def test_the_editor_adds_nothing_that_is_no_change_or_goes_nowhere(editor: Client) -> None:
+    factories.apply(limit("1"))
+    assert propose(editor, limit("1"), 1).status_code == 422
+    assert propose(editor, limit("2"), 1, change="99").status_code == 422
+    done = published(change_of(limit("5", name="x")))
+    assert propose(editor, limit("2"), 1, change=str(done.pk)).status_code == 422
+    assert propose(editor, limit("a lot"), 1).status_code == 422
+    viewer = signed_in(people.person("vi"))
+    assert propose(viewer, limit("2"), 1).status_code == 403
+    assert list(ChangeSet.objects.all()) == [done]
+
+
+def test_an_object_is_taken_out(editor: Client) -> None:
+    change = change_of(limit(), limit(name="other"))
+    other = change_of(limit(name="x"))
+    do(editor, change, f"takeout:{change.items.get(name='lr').pk}")
+    assert [item.name for item in change.items.all()] == ["other"]
+    assert do(editor, change, f"takeout:{other.items.get().pk}").status_code == 422
+    assert other.items.exists()
+
+
+def test_a_viewer_reads_and_comments_and_no_more() -> None:
+    viewer = signed_in(people.person("vi"))
+    change = change_of(limit())
+    assert buttons(viewer, change) == {"comment"}
+    assert viewer.get(NEW).status_code == 403
+    item = change.items.get().pk
+    for button in ("submit", "withdraw", "abandon", "publish", "revert", "describe"):
+        assert do(viewer, change, button).status_code == 403, button
+    for button in (f"takeout:{item}", f"merge:{item}"):
+        assert do(viewer, change, button).status_code == 403, button
+    assert do(viewer, change, "comment", note="hm").status_code == 302
+    assert do(viewer, change, "unheard-of").status_code == 404
+    assert state_of(change) == "draft"
+
+
+def test_hidden_objects_are_counted_and_hidden_changes_are_not_there() -> None:
+    factories.namespace("other")
+    change = change_of(limit(), limit(name="secret", namespace="other"))
+    elsewhere = change_of(limit(name="secret", namespace="other"))
+    client = signed_in(people.person("t", "editor", cluster="prod", namespace="team"))
+    text = client.get(page_of(change)).content.decode()
+    assert "1 more object in places that you do not see" in text
+    assert "secret" not in text
+    assert buttons(client, change) == {"comment"}
+    for address in (page_of(elsewhere), f"{LIST}99999999999999999999/", f"{LIST}x/"):
+        assert client.get(address).status_code == 404
+
+
+def test_a_published_change_shows_no_base_as_moved(editor: Client) -> None:
+    change = published(change_of(limit()))
+    [line] = editor.get(page_of(change)).context["lines"]
+    assert line.moved is None
+    assert LimitRange.objects.exists()
