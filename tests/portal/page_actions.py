@@ -111,6 +111,7 @@ ACTIONS = (
     (EDITORS, "policies/editor/_try.html", "do=try:recent", _TRY),
     (_RESTARTS, "policies/editor/_impact.html", "", "POST /api/v1/simulations/restarts/"),
     ("policy-export policy-bulk", "policies/_bulk.html", "do=plan", _APPLY),
+    ("policy-bulk", "policies/_bulk.html", "do=propose", _PROPOSE),
     ("policy-bulk", "policies/_bulk.html", "do=save", f"{_APPLY} + {_DELETE}"),
     ("policy-undo cluster-undo", "parts/_messages.html", "", f"{_RESTORE} + {_PAUSE} + {_RESUME}"),
     ("policy-import", "policies/import.html", "do=plan", _APPLY),

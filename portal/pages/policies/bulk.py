@@ -19,6 +19,7 @@ from policies.drafts.bulk_import import OvertakenError
 from policies.manifests.render import render_manifests
 from policies.models import Cluster
 from policies.plurals import counted
+from portal.pages.policies.panes import proposals
 from portal.pages.policies.selection import KINDS, PolicySelection, asked_by, key_of
 from portal.pages.views import PortalPage, whole_number
 
@@ -117,6 +118,8 @@ class BulkView(SelectedPolicies):
                 form_error=f"At most {bulk_edit.MOST_POLICIES:,} at once: narrow the list.",
             )  # fmt: skip
         shown = bulk_edit.plan(selected, edit, may=self.may_write)
+        if request.method == "POST" and self.sent.get("do") == "propose":
+            return self._propose(edit, selected, shown)
         if request.method != "POST" or self.sent.get("do") != "save":
             return self._show(edit, selected, shown)
         return self._save(edit, selected, shown)
@@ -162,6 +165,19 @@ class BulkView(SelectedPolicies):
         )
         return redirect(self.list_address())
 
+    def _propose(self, edit: Edit, selected: list[PolicyKey], shown: EditPlan) -> HttpResponse:
+        """Put the edit into a change, in place of saving it."""
+        if shown.seen != self.sent.get("seen", ""):
+            return self._show(edit, selected, shown, status=409, form_error=OVERTAKEN)
+        title, reason = _title(edit, selected), self.sent.get("reason", "").strip()
+        try:
+            change = proposals.put_edit(self, shown, title=title, reason=reason[:LONGEST_REASON])
+        except proposals.REFUSALS as error:
+            refusal = proposals.words_of(error)
+            return self._show(edit, selected, shown, status=422, form_error=refusal)
+        messages.success(self.request, "Added. It applies once the change is published.")
+        return redirect("change", change.pk)
+
     def _show(
         self,
         edit: Edit,
@@ -190,6 +206,7 @@ class BulkView(SelectedPolicies):
             name=self.sent.get("name", ""),
             reason=self.sent.get("reason", ""),
             button=_button(edit, len(written)),
+            open_changes=proposals.open_changes(self.request.user),
             **more,
         )
         return self.render_to_response(context, status=status)

@@ -14,8 +14,11 @@ from portal.pages.views import whole_number
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from policies.drafts.bulk_edit import EditPlan
     from policies.models import ChangeSet
+    from policies.services.changes import Proposed
     from portal.pages.policies.editor import EditorView
+    from portal.pages.views import PortalPage
 
 MOST_OFFERED: Final = 20
 LONGEST_TITLE: Final = 200
@@ -45,17 +48,55 @@ def put_draft(page: EditorView, manifest: Mapping[str, Any]) -> ChangeSet:
         )
         for namespace, revision in seen.items()
     ]
-    with transaction.atomic():
-        change = _chosen(page.request.POST.get("change", ""), page.user)
-        change = change or changes.create_change(
-            title=f"Change {manifest['kind']} {metadata['name']}"[:LONGEST_TITLE],
-            user=page.username,
-            reason=page.reason,
+    title = f"Change {manifest['kind']} {metadata['name']}"
+    return put_into(page, proposals, title=title, reason=page.reason)
+
+
+def put_edit(page: PortalPage, plan: EditPlan, *, title: str, reason: str) -> ChangeSet:
+    """Put what an edit of many policies would write into the change that its person chose.
+
+    Raises one of ``REFUSALS``.
+    """
+    proposals = [
+        proposal
+        for part in plan.parts
+        for proposal in (
+            *(
+                changes.Proposed(
+                    cluster=part.cluster,
+                    key=preview.key,
+                    manifest=preview.after,
+                    based_on=preview.stored.revision if preview.stored else 0,
+                )
+                for preview, _ in part.previews
+            ),
+            *(
+                changes.propose_deletion(
+                    part.cluster,
+                    (stored.kind, stored.namespace_name, stored.name),
+                    based_on=stored.revision,
+                )
+                for stored in part.deletions
+            ),
         )
-        items = changes.put(change, proposals=proposals, user=page.username)
+    ]
+    return put_into(page, proposals, title=title, reason=reason)
+
+
+def put_into(
+    page: PortalPage, proposals: Sequence[Proposed], *, title: str, reason: str
+) -> ChangeSet:
+    """Put writes into the change that a form names, or into a new one of this title."""
+    user, username = page.request.user, page.username
+    with transaction.atomic():
+        change = _chosen(page.request.POST.get("change", ""), user)
+        change = change or changes.create_change(
+            title=title[:LONGEST_TITLE], user=username, reason=reason
+        )
+        items = changes.put(change, proposals=proposals, user=username)
         if not items:
             raise ValidationError("there is no change to add", code="no_change")
-        if not changes.may_write(page.user, items):
+        if not changes.may_write(user, items):
             raise PermissionDenied
     return change
 

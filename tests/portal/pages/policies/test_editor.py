@@ -355,7 +355,7 @@ def test_number_of_queries_does_not_grow(
         factories.limit_range(LIMITS, name=f"lr-{number}")
         factories.resource_quota({"pods": "1"}, name=f"rq-{number}")
     editor.get(PAGE)  # what a process asks once, it has asked now
-    with django_assert_max_num_queries(24):
+    with django_assert_max_num_queries(25):
         editor.get(PAGE)
     with django_assert_max_num_queries(15):
         editor.get("/policies/?cluster=prod")

@@ -197,6 +197,35 @@ def test_the_editor_adds_nothing_that_is_no_change_or_goes_nowhere(editor: Clien
     assert list(ChangeSet.objects.all()) == [done]
 
 
+def test_an_edit_of_many_policies_is_added_and_not_saved(editor: Client) -> None:
+    for name in ("lr", "other"):
+        factories.apply(limit("1", name=name))
+    edit = {
+        "act": "mode:audit",
+        "pick": ["prod/LimitRange/team/lr", "prod/LimitRange/team/other"],
+    }
+    seen = editor.post("/policies/edit/", edit).context["shown"].seen
+    sent = {**edit, "do": "propose", "reason": "calm down"}
+    assert editor.post("/policies/edit/", sent).status_code == 409
+    added = editor.post("/policies/edit/", {**sent, "seen": seen})
+    change = ChangeSet.objects.get()
+    assert (added.status_code, added["Location"]) == (302, page_of(change))
+    assert (change.title, change.reason) == ("Set 2 policies to audit", "calm down")
+    assert [(item.name, item.base_revision) for item in change.items.all()] == [
+        ("lr", 1), ("other", 1),
+    ]  # fmt: skip
+    assert {policy.enforcement for policy in LimitRange.objects.all()} == {"enforce"}
+    edit = {"act": "delete", "pick": "prod/LimitRange/team/lr"}
+    seen = editor.post("/policies/edit/", edit).context["shown"].seen
+    chosen = {**edit, "do": "propose", "seen": seen, "change": str(change.pk)}
+    assert editor.post("/policies/edit/", chosen)["Location"] == page_of(change)
+    assert {item.name: item.action for item in change.items.all()} == {
+        "lr": "delete", "other": "change",
+    }  # fmt: skip
+    published(change)
+    assert LimitRange.objects.get().enforcement == "audit"
+
+
 def test_an_object_is_taken_out(editor: Client) -> None:
     change = change_of(limit(), limit(name="other"))
     other = change_of(limit(name="x"))
