@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from tests.browser.pages import PAGES, STATUSES
-from tests.browser.visitor import PHONE
+from tests.browser.visitor import PHONE, WIDE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +52,39 @@ EDITORS: Final = {
     "new namespace class",
     "namespace class, edited",
 }
+SAVING: Final = EDITORS | {
+    "account",
+    "connect",
+    "decisions, wrong filter",
+    "drift, settled",
+    "edit of policies",
+    "holds",
+    "import",
+    "namespace, simulated",
+    "namespace, simulator",
+    "new policy",
+    "new policy, not known where",
+    "object, drifted",
+    "object, in conflict",
+    "ownership",
+    "ownership, previewed",
+    "password",
+    "people, a role for anybody",
+    "people, a role given",
+    "people, an invitation",
+    "policy applied elsewhere",
+    "quota board, one open",
+    "quota, its denials",
+    "quota, its usage",
+    "service account",
+    "service accounts",
+    "version",
+}
+"""Pages with a form that is sent by a primary button."""
+WIDE_FORMS: Final = {"decisions, wrong filter"}
+"""Their form is not offered on a phone."""
+BELOW_ROWS: Final = {"objects, all states"}
+"""Their primary button acts on the rows above it that were chosen."""
 PHONE_PAGES: Final = (
     "account",
     "enforcement",
@@ -66,6 +99,17 @@ _FIRST_ROW: Final = """() => {
   const row = [...document.querySelectorAll(rows)].find((each) => each.checkVisibility());
   return row ? row.getBoundingClientRect().top : -1;
 }"""
+
+_SAVES: Final = """() => {
+  const [first] = [...document.querySelectorAll("main form :is(button.primary, [data-save])")]
+    .filter((each) => each.type === "submit" && each.checkVisibility({visibilityProperty: true}));
+  if (!first) return "none";
+  const {left, top, right, bottom} = first.getBoundingClientRect();
+  const isInside = left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight;
+  const isOnTop = first.contains(document.elementFromPoint((left + right) / 2, (top + bottom) / 2));
+  return isInside && isOnTop ? "in sight" : `${first.textContent.trim()} at ${top} to ${bottom}`;
+}"""
+"""Where the first button that saves stands: in the window, and behind nothing."""
 
 
 @pytest.mark.parametrize("name", sorted(LISTS))
@@ -106,3 +150,15 @@ def test_save_is_always_in_sight(
         box = save.bounding_box()
         assert box is not None
         assert 0 <= box["y"] <= page.viewport_size["height"] - box["height"]
+
+
+@pytest.mark.parametrize("name", sorted(PAGES.keys() - BELOW_ROWS))
+def test_the_button_that_saves_is_in_sight_before_anybody_scrolls(
+    visit: Callable[[str], Visitor], world: dict[str, Any], name: str
+) -> None:
+    visitor = visit("admin")
+    page = visitor.go(PAGES[name].format(**world), status=STATUSES.get(name, 200))
+    for size, saving in ((WIDE, SAVING), (PHONE, SAVING - WIDE_FORMS)):
+        visitor.look(theme="light", size=size)
+        found = page.evaluate(_SAVES)
+        assert found == "in sight" or (found == "none" and name not in saving)
