@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from django.core.exceptions import ValidationError
 
 from policies import services
-from policies.drafts.forms.sheets import LARGEST, Sheet, kept_metadata
+from policies.drafts.forms.sheets import LARGEST, Sheet, kept_metadata, renumbered
 from policies.manifests.bundle import stripped
 from policies.manifests.checks import (
     configuration_problems,
@@ -136,7 +136,10 @@ def draft_of_sheet(place: PolicyPlace, sheet: Sheet, base: Mapping[str, Any]) ->
     read = draft_of_text(place, render(built.manifest), built=built)
     form_findings = tuple(Finding(message=text, cell=cell) for cell, text in built.problems)
     return Draft(
-        text=read.text, manifest=read.manifest, sheet=sheet, findings=form_findings + read.findings
+        text=read.text,
+        manifest=read.manifest,
+        sheet=renumbered(sheet, built),
+        findings=form_findings + read.findings,
     )
 
 

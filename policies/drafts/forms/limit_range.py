@@ -104,6 +104,7 @@ def _limit_items(row_lines: Sequence[Line], base: Sequence[Any], built: Built) -
     for number, row_line in enumerate(row_lines):
         if (kept_number := row_line.get("kept", "")).isdecimal():
             if int(kept_number) < len(base):
+                built.kept[ROW, kept_number] = str(len(limit_items))
                 limit_items.append(_LimitItem(f"kept {kept_number}", "", base[int(kept_number)]))
             continue
         if any(row_line.get(name) for name in ("item", "resource", *AMOUNTS)):

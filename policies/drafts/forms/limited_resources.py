@@ -42,6 +42,7 @@ def build(sheet: Sheet, base_configuration: Mapping[str, Any]) -> Built:
     limited_entries: list[Any] = []
     for number, entry_line in enumerate(sheet.of(ENTRY)):
         if (place := entry_line.get("kept", "")).isdecimal():
+            built_configuration.kept[ENTRY, place] = str(len(limited_entries))
             limited_entries += [kept_entries[int(place)]] if int(place) < len(kept_entries) else []
         elif any(entry_line.get(name) for name in ("resource", "apiGroup", "contains")):
             entry_path = f"limitedResources[{len(limited_entries)}]"

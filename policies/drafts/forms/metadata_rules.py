@@ -77,6 +77,7 @@ def build(sheet: Sheet, base_policy: Mapping[str, Any]) -> Built:
     rules: list[Any] = []
     for number, rule_line in enumerate(sheet.of(RULE)):
         if (kept_number := rule_line.get("kept", "")).isdecimal():
+            built_policy.kept[RULE, kept_number] = str(len(rules))
             rules += [kept_rules[int(kept_number)]] if int(kept_number) < len(kept_rules) else []
         else:
             _note_rule_places(sheet, number, len(rules), built_policy)

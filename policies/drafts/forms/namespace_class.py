@@ -9,7 +9,15 @@ from engine.errors import DecodeError
 from engine.metadata_policy import API_VERSION
 from engine.namespace_class import OnLeave, ParameterType
 from engine.selector import LabelSelector, SelectorError, SelectorOperator, parse_selector
-from policies.drafts.forms.sheets import Built, Sheet, can_be_typed, joined, split, typed
+from policies.drafts.forms.sheets import (
+    Built,
+    Sheet,
+    can_be_typed,
+    joined,
+    renumbered,
+    split,
+    typed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -138,13 +146,9 @@ def settled(sheet: Sheet, base: Mapping[str, Any]) -> Sheet:
     built = build(sheet, base)
     policies = [
         {"at": str(at), "kind": str(each.get("kind") or ""), "name": _name_of(each)}
-        for at, each in enumerate(built.manifest["spec"]["policies"])
+        for at, each in enumerate(_policies(built.manifest["spec"]))
     ]
-    parameters: list[Line] = []
-    position = 0
-    for line in sheet.of(PARAMETER):
-        parameters.append({"kept": str(position)} if "kept" in line else line)
-        position += _says_something(line)
+    parameters = renumbered(sheet, built).of(PARAMETER)
     return Sheet(sheet.fields, {PARAMETER: parameters, POLICY: policies})
 
 
@@ -214,6 +218,7 @@ def _parameters(sheet: Sheet, base: Mapping[str, Any], built: Built) -> list[dic
     for number, line in enumerate(sheet.of(PARAMETER)):
         path = f"spec.parameters[{len(found)}]"
         if (at := line.get("kept", "")).isdecimal():
+            built.kept[PARAMETER, at] = str(len(found))
             found += [stored[int(at)]] if int(at) < len(stored) else []
         elif _says_something(line):
             texts = _parameter_line(line)

@@ -132,6 +132,7 @@ def _scopes_and_expressions(
             scopes += [scope_line["scopeName"]] if scope_line.get("scopeName") else []
             built.places.setdefault("spec.scopes", scope_cell)
         elif (expression := build_scope(scope_line, kept_expressions)) is not None:
+            built.kept[SCOPE, scope_line.get("kept", "")] = str(len(expressions))
             expressions.append(expression)
             built.places.setdefault("spec.scopeSelector", scope_cell)
     return scopes, expressions

@@ -49,12 +49,14 @@ class Sheet:
 class Built:
     """The manifest of a sheet, and the cell of each of its paths.
 
-    ``problems`` are inputs that no manifest can express, each with its cell.
+    ``problems`` are inputs that no manifest can express, each with its cell. ``kept`` are the
+    places of kept parts in the manifest, by group and by their places in the one before.
     """
 
     manifest: dict[str, Any]
     places: dict[str, str] = field(default_factory=dict)
     problems: list[tuple[str, str]] = field(default_factory=list)
+    kept: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def cell_of(self, path: str) -> str:
         """The cell of a finding at this path; empty for none."""
@@ -126,6 +128,20 @@ def without_line(sheet: Sheet, group: str, number: int) -> Sheet:
             parent = line.get(group, "")
             if parent.isdecimal() and int(parent) > number:
                 lines[name][line_index] = {**line, group: str(int(parent) - 1)}
+    return Sheet(sheet.fields, lines)
+
+
+def renumbered(sheet: Sheet, built: Built) -> Sheet:
+    """The sheet whose kept lines name places in the manifest that was built from it."""
+    lines = {
+        group: [
+            {**line, "kept": built.kept.get((group, line["kept"]), line["kept"])}
+            if "kept" in line
+            else line
+            for line in group_lines
+        ]
+        for group, group_lines in sheet.lines.items()
+    }
     return Sheet(sheet.fields, lines)
 
 

@@ -6,12 +6,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from policies.drafts.draft import render
 from policies.drafts.forms import limit_range, metadata_rules, quota
-from policies.drafts.forms.sheets import Sheet, read_sheet, with_line, without_line
+from policies.drafts.forms.namespace_class import settled
+from policies.drafts.forms.sheets import Sheet, read_sheet, renumbered, with_line, without_line
 from policies.drafts.kinds import BY_NAME, KINDS, NAMESPACE_CLASS
 from policies.manifests.sources import parse_documents
 from tests.policies.drafts.random_manifests import OF_KIND
@@ -72,6 +73,27 @@ def test_form_loses_nothing(kind: EditableKind, data: st.DataObject) -> None:
 @WHOLE
 def test_form_loses_nothing_of_a_thousand(kind: EditableKind, data: st.DataObject) -> None:
     check_lossless(kind, data.draw(OF_KIND[kind.name]))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind for kind in (*KINDS, NAMESPACE_CLASS) if kind.groups],
+    ids=lambda kind: kind.name,
+)
+@given(data=st.data())
+@QUICK
+def test_what_a_form_keeps_outlives_a_line_before_it(
+    kind: EditableKind, data: st.DataObject
+) -> None:
+    base = parsed(render(data.draw(OF_KIND[kind.name])))
+    sheet = kind.show(base)
+    lines = [(group, at) for group in kind.groups for at in range(len(sheet.of(group)))]
+    assume(lines)
+    dropped = without_line(sheet, *data.draw(st.sampled_from(lines)))
+    built = kind.build(dropped, base)
+    is_class = kind is NAMESPACE_CLASS
+    next_sheet = settled(dropped, base) if is_class else renumbered(dropped, built)
+    assert kind.build(next_sheet, built.manifest).manifest == built.manifest
 
 
 def test_new_line_joins_the_item_of_its_type() -> None:

@@ -132,6 +132,16 @@ def test_the_namespaces_that_match_are_named_while_typing(admin: Client) -> None
         assert answer.context["matches"] == {"prod": matches}
 
 
+def test_a_first_line_is_added_to_a_class_without_any(admin: Client) -> None:
+    saved_class()
+    bare = yaml(policies=[]).replace("  policies: []\n", "")
+    assert "policies" not in bare
+    for button in ("add:parameter", "add:policy:LimitRange"):
+        opened_bare = {"form": "on", "name": "team", "shown": bare, "yaml": bare, "do": button}
+        added = admin.post(EDIT, opened_bare)
+        assert len(added.context["form"][button.split(":")[1]]) == 1
+
+
 def test_policies_are_added_and_dropped_and_the_others_stay_what_they_were(admin: Client) -> None:
     saved_class(policies=[limits("1"), quota(pods="9")])
     added: Any = admin.post(EDIT, {**opened(admin), "do": "add:policy:LimitRange"})

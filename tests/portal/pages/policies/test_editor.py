@@ -168,6 +168,17 @@ def test_both_sides_typed_into_asks_which_counts(editor: Client) -> None:
         assert f"cpu: {expected}" in answer.context["draft"].text
 
 
+def test_item_that_the_form_keeps_outlives_one_before_it(editor: Client) -> None:
+    factories.limit_range(LIMITS, {"type": "Pod", "max": {"cpu": None}})
+    given = {**opened(editor), **GRID, **ROW, "row-0-max": "4", "row-1-kept": "1"}
+    dropped: Any = editor.post(PAGE, {**given, "do": "drop:row:0"})
+    (kept,) = dropped.context["form"]["row"]
+    state = dropped.context["state"]
+    sent = {"seen": given["seen"], "shown": state.shown, "yaml": state.draft.text}
+    answer: Any = editor.post(PAGE, {**sent, **GRID, "row-0-kept": kept.kept})
+    assert [each["type"] for each in answer.context["draft"].manifest["spec"]["limits"]] == ["Pod"]
+
+
 def test_lines_come_and_go_without_scripts(editor: Client) -> None:
     given = {**opened(editor), **GRID, **ROW, "row-0-max": "2"}
     response: Any = editor.post(PAGE, {**given, "do": "add:row"})
