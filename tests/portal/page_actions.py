@@ -53,6 +53,7 @@ _PREVIEW_CLASS = """
 """
 _LEAVE_CLASS = "POST /api/v1/namespaceclasses/{name}/leaving/"
 _PROPOSE = "POST /api/v1/changes/ + POST /api/v1/changes/{id}/propose/"
+_REPLAY = "POST /api/v1/replays/"
 _RESTORE = "POST /api/v1/revisions/{id}/restore/"
 _RESTARTS = "policy-new-restarts policy-restarts"
 _REVISIONS = "limited-resources-revision policy-revision priority-class-revision"
@@ -118,6 +119,11 @@ ACTIONS = (
     ("policy-import", "policies/import.html", "do=save", _APPLY),
     (_REVISIONS, "changes/version.html", "", _RESTORE),
     ("namespace-simulate", "namespaces/_form.html", "", _TRY),
+    # Replays
+    ("replay-new", "replays/new.html", "", _REPLAY),
+    ("replay-new", "policies/editor/_impact.html", "cluster=*", _REPLAY),
+    ("replay", "replays/replay.html", "do=again", _REPLAY),
+    ("replay", "replays/replay.html", "do=cancel", "POST /api/v1/replays/{uid}/cancel/"),
     # Quotas
     ("quota", "quotas/_save_button.html", "", "PUT /api/v1/resourcequotas/{id}/"),
     ("quota-raise", "quotas/board.html", "", "PUT /api/v1/resourcequotas/{id}/"),
