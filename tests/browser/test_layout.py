@@ -36,6 +36,10 @@ LISTS: Final = {
     "enforcement",
     "people",
     "service accounts",
+    "roles",
+    "tokens",
+    "people, sign-ins",
+    "replays",
     "namespace classes",
     "search results",
 }
@@ -162,3 +166,14 @@ def test_the_button_that_saves_is_in_sight_before_anybody_scrolls(
         visitor.look(theme="light", size=size)
         found = page.evaluate(_SAVES)
         assert found == "in sight" or (found == "none" and name not in saving)
+
+
+@pytest.mark.parametrize("name", ["people, sign-ins", "runs", "holds"])
+def test_the_current_tab_is_in_sight_on_a_phone(visit: Callable[[str], Visitor], name: str) -> None:
+    visitor = visit("admin")
+    visitor.look(theme="light", size=PHONE)
+    page = visitor.go(PAGES[name])
+    tab = page.locator(".tabs [aria-current]").bounding_box()
+    assert tab is not None
+    assert tab["x"] >= 0
+    assert tab["x"] + tab["width"] <= PHONE["width"]

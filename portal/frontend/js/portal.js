@@ -8,6 +8,7 @@ import { offerFilters } from "./filter_sheet.js";
 import { offerMenus } from "./menus.js";
 import { offerQuestions } from "./questions.js";
 import { offerSide } from "./side.js";
+import { showCurrentTab } from "./tabs.js";
 import { offerThemes } from "./themes.js";
 import { offerTips } from "./tips.js";
 import { offerToasts } from "./toasts.js";
@@ -15,6 +16,7 @@ import { offerWaits } from "./waits.js";
 import { offerZones } from "./zones.js";
 
 offerThemes();
+showCurrentTab();
 offerMenus();
 offerFolds();
 offerSide();
