@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from tests.browser.visitor import Visitor
 
 pytestmark = pytest.mark.ui
+WRITES: Final = re.compile(r"^Change \d")
+"""The button of an edit of many that writes: it names how many."""
 PLACES = """(rows) => rows.map((row) => {
   const { top, height } = row.getBoundingClientRect();
   return [Math.round(top + scrollY), Math.round(height)];
@@ -143,7 +146,7 @@ def test_many_policies_change_mode_and_back(
     assert visitor.hindrances(axe) == []
     hand.fill(sheet.get_by_label("Reason (kept on record)"), "only to see")
     with page.expect_navigation():
-        hand.press(sheet.get_by_role("button", name="Change", exact=False))
+        hand.press(sheet.get_by_role("button", name=WRITES))
     assert page.locator("tbody .mode").all_inner_texts() == ["warn"] * number
     page.get_by_role("button", name="Undo").focus()  # while it has the focus, the toast stays
     with page.expect_navigation():
@@ -198,7 +201,7 @@ def test_who_changed_it_is_read_and_taken_back(visit: Callable[[str], Visitor], 
     page.get_by_role("button", name="audit").click()
     page.get_by_role("dialog").get_by_label("Reason (kept on record)").fill("a mistake")
     with page.expect_navigation():
-        page.get_by_role("dialog").get_by_role("button", name="Change", exact=False).click()
+        page.get_by_role("dialog").get_by_role("button", name=WRITES).click()
     visitor.go("/")
     clicks = Clicks(hand)
     clicks.press(page.get_by_role("navigation", name="Main").get_by_role("link", name="History"))
