@@ -178,7 +178,6 @@ COMPONENTS: Final[Mapping[str, Component]] = {
     "NamespaceClassSpec": Component(
         shape=_SPECS["NamespaceClass"],
         description="What namespaces get: which namespaces, parameters and policies.",
-        required=("selector", "policies"),
         answered=("selector", "policies"),
         choices={"onLeave": _enum(*OnLeave), "policies": _array({**OBJECT})},
     ),

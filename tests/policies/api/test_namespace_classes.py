@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
 from policies.models import ClassPolicy, LimitRange, NamespaceClass, ResourceQuota
@@ -95,6 +96,19 @@ def test_a_preview_names_namespaces_and_fields() -> None:
     assert (effect["action"], effect["name"], effect["fields"]) == (
         "change", "defaults", ["spec.limits"],
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "absent", [["description"], ["clusters"], ["selector"], ["policies", "parameters"]]
+)
+def test_no_member_of_a_spec_is_required(absent: list[str]) -> None:
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    assert "required" not in schema["components"]["schemas"]["NamespaceClassSpecRequest"]
+    body = body_of()
+    for member in absent:
+        body["spec"].pop(member, None)
+    answer = send(client_of("viewer"), "post", f"{CLASSES}preview/", body)
+    assert answer.status_code == 200
 
 
 @pytest.mark.parametrize(
