@@ -63,7 +63,8 @@ def visible_replays(user: Any) -> QuerySet[Replay]:
 
 def find_replay(user: Any, uid: Any) -> Replay | None:
     """The replay, for those who see all that it tells of."""
-    found = Replay.objects.filter(uid=uid).first()
+    # A proposal may be large, and its progress is read again and again.
+    found = Replay.objects.defer("proposal").filter(uid=uid).first()
     places = (found.namespaces or [""]) if found else []
     sees = found and all(roles.sees(user, found.cluster, namespace) for namespace in places)
     return found if sees else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.quantity import ZERO, Quantity, QuantityError
 from policies import ledger
-from portal.pages.shell.quota_trends import PLOTTED
+from portal.pages.shell.quota_trends import PLOTTED, stairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -148,7 +148,7 @@ def _drawn(
     def y_of(amount: Quantity) -> float:
         return round(TOP + (1 - amount.nano / most) * (HEIGHT - TOP), 1)
 
-    line = _stairs([(x_of(moment), y_of(amount)) for moment, amount in used])
+    line = stairs([(x_of(moment), y_of(amount)) for moment, amount in used])
     ends = f"{x_of(used[0][0])},{HEIGHT} {line} {WIDTH},{HEIGHT}" if len(used) > 1 else ""
     limit_points = [(x_of(since), y_of(limit)) for since, limit, *_ in limits]
     steps = [
@@ -169,7 +169,7 @@ def _drawn(
         days=days,
         area=ends,
         line=line if ends else "",
-        limit=_stairs([*limit_points, (float(WIDTH), limit_points[-1][1])]),
+        limit=stairs([*limit_points, (float(WIDTH), limit_points[-1][1])]),
         limit_words=str(limits[0][1]),
         limit_y=limit_points[0][1] - 4,
         steps=steps,
@@ -177,16 +177,6 @@ def _drawn(
         middle=begin + (now - begin) / 2,
         rows=_rows(used, limits, is_by_day=days > 1),
     )
-
-
-def _stairs(points: Sequence[tuple[float, float]]) -> str:
-    """A line that keeps its height until the next point."""
-    found: list[str] = []
-    for position, (x, y) in enumerate(points):
-        if position:
-            found.append(f"{x},{points[position - 1][1]}")
-        found.append(f"{x},{y}")
-    return " ".join(found)
 
 
 def _rows(

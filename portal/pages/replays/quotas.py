@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.quantity import Quantity
+from portal.pages.shell.quota_trends import stairs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -127,11 +128,12 @@ def _drawn(
     def y_of(share: int) -> float:
         return round(TOP + (1 - share / most) * (HEIGHT - TOP), 1)
 
-    line = _stairs([(x, y_of(share)) for x, share in shares])
+    points = [(x, y_of(share)) for x, share in shares]
+    line = stairs([*points, *((float(WIDTH), y) for _, y in points[-1:])])
     return {
         "resource": resource,
         "line": line,
-        "area": f"{shares[0][0]},{HEIGHT} {line} {WIDTH},{HEIGHT}" if shares else "",
+        "area": f"{points[0][0]},{HEIGHT} {line} {WIDTH},{HEIGHT}" if points else "",
         "limit_y": y_of(_WHOLE),
         "full": [
             (x_of(each["begin"]), max(2.0, x_of(each["end"]) - x_of(each["begin"])))
@@ -140,16 +142,6 @@ def _drawn(
             for each in report["full"]
         ],
     }
-
-
-def _stairs(points: Sequence[tuple[float, float]]) -> str:
-    """A line that keeps its height until the next point, and to the end."""
-    found: list[str] = []
-    for position, (x, y) in enumerate(points):
-        if position:
-            found.append(f"{x},{points[position - 1][1]}")
-        found.append(f"{x},{y}")
-    return " ".join([*found, f"{WIDTH},{points[-1][1]}"]) if points else ""
 
 
 def _share(used: Quantity, hard: Quantity) -> int:

@@ -158,3 +158,13 @@ def _forecast(shares: Sequence[Share], now: datetime) -> tuple[str, int | None]:
         return ("falling" if grown < -_NOISE else "steady"), None
     number = max(1, round(left / slope))
     return f"{number} day{'' if number == 1 else 's'}", number
+
+
+def stairs(points: Sequence[tuple[float, float]]) -> str:
+    """A line that keeps its height until the next point."""
+    found: list[str] = []
+    for position, (x, y) in enumerate(points):
+        if position:
+            found.append(f"{x},{points[position - 1][1]}")
+        found.append(f"{x},{y}")
+    return " ".join(found)

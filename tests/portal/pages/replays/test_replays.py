@@ -184,3 +184,14 @@ def test_a_person_has_five_replays_at_once(viewer: Client) -> None:
     refused = asked(viewer)
     assert refused.status_code == 422
     assert refused.context["form"].errors.as_data()["__all__"][0].code == "too_many"
+
+
+def test_the_list_has_the_flips_without_the_reports(
+    viewer: Client, decided: Callable[..., list[str]]
+) -> None:
+    recorded(decided, "250m", "1", "1")
+    carried_out(viewer)
+    asked(viewer)
+    waiting, done = viewer.get("/replays/").context["page"]
+    assert (done.to_denied, done.to_allowed, waiting.to_denied) == (2, 0, None)
+    assert "report" in done.get_deferred_fields()
