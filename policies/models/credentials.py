@@ -159,7 +159,8 @@ class SignIns(models.Manager["SignIn"]):
 class SignIn(models.Model):
     """One try to sign in: which account, when, how, from where, and whether it succeeded.
 
-    Never changed. The name that was given is not stored: people type passwords into that field.
+    Never changed, and removed after ``KEPT`` alone; the database refuses anything else (migration
+    0016). The name that was given is not stored: people type passwords into that field.
     """
 
     class Way(models.TextChoices):
@@ -177,9 +178,9 @@ class SignIn(models.Model):
         FAILED = "failed", "failed"
 
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="sign_ins"
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="sign_ins"
     )
-    created = models.DateTimeField(auto_now_add=True, db_index=True)
+    created = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
     way = models.CharField(max_length=10, choices=Way)
     address = models.CharField(max_length=LONGEST_ADDRESS, blank=True)
     outcome = models.CharField(max_length=9, choices=Outcome)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.db import DatabaseError, connection, transaction
+from django.db.models import ProtectedError
 from django.utils import timezone
 
 from policies import services
@@ -81,16 +83,15 @@ def test_so_many_failures_of_a_day_are_kept(
     client: Client, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log, "MOST_FAILURES", 2)
+    yesterday = timezone.now() - timedelta(days=1, minutes=1)
+    for user in (ada, None):
+        SignIn.objects.create(user=user, way="password", outcome="failed", created=yesterday)
     for name in ("ada", "nobody", "somebody") * 3:
         send(client, FORM, name, "wrong")
-    assert SignIn.objects.filter(user=ada).count() == 2
-    assert SignIn.objects.filter(user=None).count() == 2
+    assert SignIn.objects.filter(user=ada).count() == 1 + 2
+    assert SignIn.objects.filter(user=None).count() == 1 + 2
     send(client, FORM, "ada", PASSWORD)
     assert SignIn.objects.filter(user=ada, outcome="signed-in").count() == 1
-    client.logout()
-    SignIn.objects.update(created=timezone.now() - timedelta(days=1, minutes=1))
-    send(client, FORM, "ada", "wrong")
-    assert SignIn.objects.filter(user=ada, outcome="failed").count() == 3
 
 
 def test_try_is_never_changed(ada: User) -> None:
@@ -98,6 +99,38 @@ def test_try_is_never_changed(ada: User) -> None:
     one.outcome = "signed-in"
     with pytest.raises(AppendOnlyError):
         one.save()
+
+
+def test_account_with_tries_is_not_deleted_with_them(ada: User) -> None:
+    SignIn.objects.create(user=ada, way="password", outcome="failed")
+    with pytest.raises(ProtectedError):
+        ada.delete()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE {0} SET way = 'x'", "DELETE FROM {0}", "TRUNCATE {0}", "INSERT OR REPLACE"],
+)
+def test_tries_are_append_only_in_the_database(ada: User, statement: str) -> None:
+    other = {"postgresql": "OR REPLACE", "sqlite": "TRUNCATE"}[connection.vendor]
+    if other in statement:
+        pytest.skip("of the other database")
+    SignIn.objects.create(user=ada, way="password", outcome="failed")
+    if statement == "INSERT OR REPLACE":
+        statement = "INSERT OR REPLACE INTO {0} SELECT * FROM {0}"
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        connection.cursor().execute(statement.format("policies_signin"))
+
+
+def test_tries_leave_the_database_when_their_time_is_over_alone(ada: User) -> None:
+    for age in (log.KEPT - timedelta(days=2), log.KEPT + timedelta(minutes=1)):
+        SignIn.objects.create(
+            user=ada, way="password", outcome="failed", created=timezone.now() - age
+        )
+    SignIn.objects.forget_old()
+    assert SignIn.objects.count() == 1
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        SignIn.objects.all().delete()
 
 
 def test_deactivated_account_keeps_its_tries(client: Client, ada: User) -> None:

@@ -88,9 +88,12 @@ def test_a_part_has_the_accounts_that_need_a_look(
         people.person(name)
     tried("ada", "wrong")
     SignIn.objects.create(
-        user=people.person("old"), way="password", outcome="failed", address="192.0.2.9"
+        user=people.person("old"),
+        way="password",
+        outcome="failed",
+        address="192.0.2.9",
+        created=timezone.now() - timedelta(days=8),
     )
-    SignIn.objects.filter(user__username="old").update(created=timezone.now() - timedelta(days=8))
     long_ago = timezone.now() - timedelta(days=91)
     get_user_model().objects.filter(username="old").update(last_login=long_ago)
     client = signed_in(keeper)
