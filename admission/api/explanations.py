@@ -22,8 +22,20 @@ from policies.rest import KnownParameters
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
-    from admission.explain.explanation import WayOut
+    from admission.explain.changes_behind import ChangeBehind
+    from admission.explain.explanation import Explanation, WayOut
     from admission.explain.origins import Origin
+
+
+class ChangeBehindSerializer(serializers.Serializer[Any]):
+    """The change that wrote a revision."""
+
+    id = serializers.IntegerField(help_text="its id under /api/v1/changes/")
+    title = serializers.CharField()
+    author = serializers.CharField()
+    reason = serializers.CharField(allow_blank=True)
+    ticket = serializers.CharField(allow_blank=True)
+    approvers = serializers.ListField(child=serializers.CharField())
 
 
 class OriginSerializer(serializers.Serializer[Any]):
@@ -37,6 +49,7 @@ class OriginSerializer(serializers.Serializer[Any]):
     created = serializers.DateTimeField()
     reason = serializers.CharField()
     changes = serializers.ListField(child=serializers.CharField())
+    change = ChangeBehindSerializer(allow_null=True, help_text="null: written without a change")
 
 
 class ChangedFieldSerializer(serializers.Serializer[Any]):
@@ -103,8 +116,8 @@ class ExplanationView(KnownParameters, APIView):
                 "is_of_then": found.rules is not None,
                 "today": today,
                 "suggestions": [_suggestion(each) for each in found.ways_out],
-                "deciding": [_origin(each) for each in found.deciding],
-                "since": [_origin(each) for each in found.since],
+                "deciding": [_origin(each, found) for each in found.deciding],
+                "since": [_origin(each, found) for each in found.since],
             }
         )
 
@@ -117,7 +130,20 @@ def _suggestion(way_out: WayOut) -> dict[str, Any]:
     return {"changes": changes, "passes_today": way_out.today.allowed}
 
 
-def _origin(origin: Origin) -> dict[str, Any]:
+def _origin(origin: Origin, found: Explanation) -> dict[str, Any]:
     revision = origin.revision
     named = {key: getattr(revision, key) for key in ("kind", "namespace", "name", "user", "reason")}
-    return {**named, "revision": revision.pk, "created": revision.created, "changes": origin.words}
+    return {
+        **named,
+        "revision": revision.pk,
+        "created": revision.created,
+        "changes": origin.words,
+        "change": _change(found.changes.get(revision.pk)),
+    }
+
+
+def _change(behind: ChangeBehind | None) -> dict[str, Any] | None:
+    if behind is None:
+        return None
+    texts = {key: getattr(behind.change, key) for key in ("title", "author", "reason", "ticket")}
+    return {"id": behind.change.pk, **texts, "approvers": list(behind.approvers)}

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from admission.explain import origins, redecide
+from admission.explain.changes_behind import changes_behind
 from admission.explain.raised_limits import raised_limits
 from admission.explain.suggest import suggest
 from policies.models import PriorityClass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from admission.explain.changes_behind import ChangeBehind
     from admission.explain.origins import Origin
     from admission.explain.raised_limits import QuotaRaise
     from admission.explain.redecide import Rules
@@ -40,12 +42,14 @@ class Explanation:
     """The reasons of a decision; ``request`` and ``today`` are None if the row tells too little.
 
     ``rules`` are those of then, None if they cannot be told; then ``ways_out`` follow today's.
-    ``revisions`` are of the evaluated policies, ``todays`` the policies of today.
+    ``revisions`` are of the evaluated policies, ``todays`` the policies of today. ``changes`` are
+    those behind the revisions of ``deciding`` and ``since``, by the revision's id.
     """
 
     deciding: Sequence[Origin]
     since: Sequence[Origin]
     revisions: Sequence[PolicyRevision] = field(default=())
+    changes: Mapping[int, ChangeBehind] = field(default_factory=dict)
     request: AdmissionRequest | None = None
     rules: Rules | None = None
     todays: PolicySet | None = None
@@ -61,9 +65,10 @@ def explain(event: AuditEvent, *, whole: bool) -> Explanation:
     """
     revisions = redecide.revisions_of(event)
     deciding, since = origins.deciding(event, revisions), origins.since(event, whole=whole)
+    changes = changes_behind(each.revision for each in (*deciding, *since))
     request = redecide.request_of(event)
     if request is None:
-        return Explanation(deciding=deciding, since=since, revisions=revisions)
+        return Explanation(deciding=deciding, since=since, revisions=revisions, changes=changes)
     rules = redecide.rules_then(event, revisions)
     # Rules that do not lead to the recorded verdict are not those of then: better none.
     if rules is not None and not redecide.agrees(event, request, rules):
@@ -75,6 +80,7 @@ def explain(event: AuditEvent, *, whole: bool) -> Explanation:
         deciding=deciding,
         since=since,
         revisions=revisions,
+        changes=changes,
         request=request,
         rules=rules,
         todays=todays,

@@ -22,6 +22,17 @@ class ByDimensionJson(TypedDict):
     user: ChangeGroupingJson
 
 
+class ChangeBehindJson(TypedDict):
+    """The change that wrote a revision."""
+
+    approvers: list[str]
+    author: str
+    id: int
+    reason: str
+    ticket: str
+    title: str
+
+
 class ChangeGroupJson(TypedDict):
     """The changed decisions of one owner, namespace, user, reason or policy."""
 
@@ -284,6 +295,7 @@ class ObjectNameJson(TypedDict):
 class OriginJson(TypedDict):
     """A revision of a policy, and its changes in words."""
 
+    change: ChangeBehindJson | None
     changes: list[str]
     created: str
     kind: str

@@ -105,7 +105,18 @@ def _today(today: TodayJson | None) -> Iterator[str]:
 
 def _origin(origin: OriginJson) -> str:
     changes = f": {'; '.join(origin['changes'])}" if origin["changes"] else ""
-    reason = f" ({origin['reason']})" if origin["reason"] else ""
+    reason = _reason(origin)
     when = shown_moment(origin["created"])
     title = policy_title({**origin, "revision": None})
     return f"{title} by {origin['user']}, {when}{reason}{changes}"
+
+
+def _reason(origin: OriginJson) -> str:
+    # A portal of an earlier version has no such member.
+    change = origin.get("change")
+    if change is None:
+        return f" ({origin['reason']})" if origin["reason"] else ""
+    by = f"by {change['author']}"
+    approved = f", approved by {', '.join(change['approvers'])}" if change["approvers"] else ""
+    ticket = f", ticket {change['ticket']}" if change["ticket"] else ""
+    return f" (change #{change['id']} {change['title']}, {by}{approved}{ticket})"

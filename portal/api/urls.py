@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from portal.api.authority_effect import AuthorityEffectView
+from portal.api.change_effect import ChangeEffectView
 from portal.api.class_restarts import ClassRestartsView
 from portal.api.restarts import RestartsApiView
 
@@ -14,6 +15,7 @@ urlpatterns = [
         AuthorityEffectView.as_view({"get": "retrieve"}),
         name="api-authority-effect",
     ),
+    path("changes/<int:pk>/effect/", ChangeEffectView.as_view(), name="api-change-effect"),
     path("simulations/classrestarts/", ClassRestartsView.as_view(), name="api-class-restarts"),
     path("simulations/restarts/", RestartsApiView.as_view(), name="api-restarts"),
 ]

@@ -97,7 +97,7 @@ class DecisionMixin:
             "may_raise": roles.may(
                 self.request.user, _RAISING, cluster=event.cluster, namespace=event.namespace
             ),
-            "deciding": [_set_by(each, links) for each in explanation.deciding],
+            "deciding": [_set_by(each, explanation, links) for each in explanation.deciding],
         }
 
 
@@ -113,6 +113,7 @@ class WhyView(DecisionMixin, PortalPage):
         asked = self.request.GET.get("tab", "")
         tab = asked if asked in TABS else "trace"
         links: PolicyLinks = reasons["links"]
+        found: Explanation = reasons["explanation"]
         return super().get_context_data(
             **kwargs,
             **reasons,
@@ -128,8 +129,8 @@ class WhyView(DecisionMixin, PortalPage):
                 if step.get("outcome") == "charged" and step.get("policy")
             ],
             home=links.home(),
-            trace=trace_rows(event, reasons["explanation"], links),
-            since=[_set_by(each, links) for each in reasons["explanation"].since],
+            trace=trace_rows(event, found, links),
+            since=[_set_by(each, found, links) for each in found.since],
             editors=[] if reasons["may_raise"] else editors_of(event.cluster, event.namespace),
             **self._alike(event),
             **self._tab(tab, event, reasons),
@@ -198,9 +199,14 @@ def editors_of(cluster: str, namespace: str) -> Sequence[str]:
     return list(dict.fromkeys(names))[:EDITORS_SHOWN]
 
 
-def _set_by(origin: Origin, links: PolicyLinks) -> SetBy:
-    link = links.of_revision(origin.revision)
-    return SetBy(revision=origin.revision, link=link, words=changed_words(origin))
+def _set_by(origin: Origin, found: Explanation, links: PolicyLinks) -> SetBy:
+    revision = origin.revision
+    return SetBy(
+        revision=revision,
+        link=links.of_revision(revision),
+        behind=found.changes.get(revision.pk),
+        words=changed_words(origin),
+    )
 
 
 def _raise(quota_raise: QuotaRaise, links: PolicyLinks) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from admission.explain.explanation import explain
 from admission.models import AuditEvent
-from tests import people
+from tests import changes, people
 from tests.builders import container, limit_range
 from tests.reviews import new_pod, review
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from django.test import Client
+
+    from policies.models import Cluster
 
 RANGE = limit_range({"type": "Container", "max": {"cpu": "2"}})
 
@@ -55,6 +57,18 @@ def test_it_follows_the_policies_of_now(
     found = explained(client, refused, people.person("reader")).json()
     assert (found["today"]["allowed"], found["today"]["differs"]) == (True, True)
     assert [each["name"] for each in found["since"]] == ["limits"]
+
+
+def test_it_names_the_change_that_wrote_the_bound(
+    client: Client, cluster: Cluster, apply: Callable[..., None], refused: AuditEvent
+) -> None:
+    reader = people.person("reader")
+    explanation = explained(client, refused, reader).json()
+    assert [each["change"] for each in explanation["deciding"]] == [None]
+    narrower = {**RANGE, "spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}}
+    change = changes.published(changes.change_of(narrower, cluster=cluster.name))
+    found = explained(client, refused, reader).json()["since"][0]["change"]
+    assert (found["id"], found["author"], found["approvers"]) == (change.pk, changes.AUTHOR, [])
 
 
 def test_it_is_the_explanation_of_the_page(client: Client, refused: AuditEvent) -> None:

@@ -12,6 +12,7 @@ from portal.pages.decisions.words import violation_words
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from admission.explain.changes_behind import ChangeBehind
     from admission.explain.explanation import Explanation
     from admission.explain.origins import Origin
     from admission.models import AuditEvent
@@ -56,10 +57,11 @@ _NOTE_OF_PLUGIN: Final = "LimitRanger plugin set: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetBy:
-    """A revision of a policy, and its page."""
+    """A revision of a policy, its page, and the change that wrote it."""
 
     revision: PolicyRevision
     link: str
+    behind: ChangeBehind | None = None
     words: Sequence[str] = ()
 
 
@@ -105,6 +107,7 @@ class _TraceReader:
         self.event, self.links = event, links
         self.origins = {_key(each.revision): each for each in found.deciding}
         self.revisions = {_key(each): each for each in found.revisions}
+        self.changes = found.changes
 
     def row(self, number: int, step: Mapping[str, Any]) -> TraceRow:
         policy = step.get("policy")
@@ -143,8 +146,8 @@ class _TraceReader:
         if revision is None:
             return None
         words = changed_words(origin) if origin else ()
-        link = self.links.of_revision(revision)
-        return SetBy(revision=revision, link=link, words=words)
+        link, behind = self.links.of_revision(revision), self.changes.get(revision.pk)
+        return SetBy(revision=revision, link=link, behind=behind, words=words)
 
     def _rule(self, step: Mapping[str, Any], violations: Sequence[Mapping[str, Any]]) -> str:
         policy, rule = step.get("policy"), step.get("rule")

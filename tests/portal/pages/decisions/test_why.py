@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.management import call_command
 
-from tests import factories, people
+from policies.services.changes import describe_change
+from tests import changes, factories, people
 from tests.builders import container, pod
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tests.portal.pages.decisions.conftest import Decided
 
 pytestmark = pytest.mark.django_db
-QUESTIONS = 23
+QUESTIONS = 24
 HOSTILE = [
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -221,6 +222,21 @@ def test_a_rule_that_refused_names_the_change_that_brought_it(
     factories.metadata_policy(harmless, refusing)
     context = shown(reader, decided(GREEDY, phase="mutate")).context
     assert [each.revision.number for each in context["deciding"]] == [2]
+
+
+def test_a_denial_names_the_change_that_made_it_so(reader: Client, decided: Decided) -> None:
+    at_most("9")
+    change = changes.change_of(changes.limit("2"))
+    description = {"reason": "Nodes run out of memory", "ticket": "PLAT-2214"}
+    describe_change(change, description=description, user=changes.AUTHOR)
+    changes.published(change)
+    response = shown(reader, decided(GREEDY))
+    [deciding] = response.context["deciding"]
+    assert deciding.behind.change.pk == change.pk
+    text = response.content.decode()
+    assert f'<a href="/changes/{change.pk}/">' in text
+    assert "PLAT-2214" in text
+    assert "Nodes run out of memory" in text
 
 
 def test_a_full_quota_comes_with_the_limits_that_have_room(
