@@ -1,0 +1,42 @@
+"""The stored state as of an instant, read from what is on record. Writes nothing."""
+
+from policies.history.horizon import Horizon, horizon, require_known
+from policies.history.instants import InstantError, format_instant, parse_instant
+from policies.history.objects import (
+    POLICY_KINDS,
+    PastObject,
+    class_versions_at,
+    in_force,
+    namespaces_at,
+    objects_of,
+    policies_at,
+    revision_at,
+    revisions_at,
+)
+from policies.history.policy_sets import load_at, used_of, with_status
+from policies.history.roles import PastBinding, role_bindings_at
+from policies.history.usage import used_at
+
+__all__ = [
+    "POLICY_KINDS",
+    "Horizon",
+    "InstantError",
+    "PastBinding",
+    "PastObject",
+    "class_versions_at",
+    "format_instant",
+    "horizon",
+    "in_force",
+    "load_at",
+    "namespaces_at",
+    "objects_of",
+    "parse_instant",
+    "policies_at",
+    "require_known",
+    "revision_at",
+    "revisions_at",
+    "role_bindings_at",
+    "used_at",
+    "used_of",
+    "with_status",
+]

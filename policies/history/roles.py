@@ -1,0 +1,67 @@
+"""``role_bindings_at``: who had which role at an instant, from the roles given and taken back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from policies.models import RoleBinding, RoleChange
+
+if TYPE_CHECKING:
+    import datetime as dt
+
+_GROUP: Final = "group "
+
+_Key = tuple[str, str, str, str]
+"""Subject, role, cluster and namespace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastBinding:
+    """A role that somebody had; ``user`` or ``group`` is empty, as in a binding of today."""
+
+    user: str
+    group: str
+    role: str
+    cluster: str
+    namespace: str
+    created: dt.datetime
+    created_by: str
+
+
+def role_bindings_at(instant: dt.datetime) -> list[PastBinding]:
+    """All bindings at an instant, by subject; members of groups are not on record.
+
+    A binding of today that is on no record counts from the time that it names itself.
+    """
+    held: dict[_Key, PastBinding] = {}
+    recorded: set[_Key] = set()
+    for change in RoleChange.objects.order_by("pk"):
+        key = (change.subject, change.role, change.cluster, change.namespace)
+        recorded.add(key)
+        if change.created > instant:
+            continue
+        if change.action == RoleChange.Action.GIVEN:
+            held[key] = _binding(key, change.created, change.actor)
+        else:
+            held.pop(key, None)
+    for given in RoleBinding.objects.filter(created__lte=instant).select_related("user", "group"):
+        key = (given.subject, given.role, given.cluster, given.namespace)
+        if key not in recorded:
+            held[key] = _binding(key, given.created, given.created_by)
+    return [held[key] for key in sorted(held)]
+
+
+def _binding(key: _Key, created: dt.datetime, author: str) -> PastBinding:
+    subject, role, cluster, namespace = key
+    # A user's name has no spaces.
+    is_group = subject.startswith(_GROUP)
+    return PastBinding(
+        user="" if is_group else subject,
+        group=subject.removeprefix(_GROUP) if is_group else "",
+        role=role,
+        cluster=cluster,
+        namespace=namespace,
+        created=created,
+        created_by=author,
+    )

@@ -1,0 +1,284 @@
+"""Laws of the past: at every instant it is what a portal that was stopped then showed.
+
+``HISTORIES`` sets how many histories are played; each is fixed by its number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+
+from engine.resource_list import parse
+from policies import history, services, snapshot
+from policies.ledger.release import release
+from policies.models import (
+    Charge,
+    Cluster,
+    LimitRange,
+    MetadataPolicy,
+    Namespace,
+    NamespaceClass,
+    PolicyRevision,
+    PriorityClass,
+    QuotaUsage,
+    ResourceQuota,
+    RoleBinding,
+)
+from tests import builders, charges, factories
+from tests.namespace_classes import class_manifest, limits, quota
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterable
+
+pytestmark = [pytest.mark.django_db, pytest.mark.no_cover]
+STEPS = 25
+CLUSTERS = ("prod", "test")
+NAMESPACES = ("team", "shop", "db")
+POLICIES = (LimitRange, MetadataPolicy, ResourceQuota)
+WIDE = (Cluster, Namespace, PriorityClass)
+HARD = ("pods", "requests.cpu", "limits.memory", "configmaps")
+TICK = 0.003
+"""Longer than what databases tell apart."""
+
+Key = tuple[str, str, str, str]
+
+
+class Shown(NamedTuple):
+    """What the portal shows at one moment."""
+
+    objects: dict[Key, tuple[int, dict[str, Any]]]
+    classes: dict[str, tuple[int, dict[str, Any]]]
+    used: dict[str, Any]
+    roles: set[tuple[str, ...]]
+    policy_sets: dict[tuple[str, str], Any]
+
+
+def histories() -> Iterable[int]:
+    return range(int(os.environ.get("HISTORIES", "8")))
+
+
+def shown_now() -> Shown:
+    stored = [each for model in (*POLICIES, *WIDE) for each in model.objects.all()]
+    return Shown(
+        objects={
+            (each.owner.name, each.kind, each.namespace_name, each.name): (
+                each.revision,
+                each.to_manifest(),
+            )
+            for each in stored
+        },
+        classes={each.name: (each.version, each.manifest) for each in NamespaceClass.objects.all()},
+        used={str(each.quota_uid): parse(each.used) for each in QuotaUsage.objects.all()},
+        roles={
+            (each.subject, each.role, each.cluster, each.namespace)
+            for each in RoleBinding.objects.all()
+        },
+        policy_sets={
+            (cluster, namespace): snapshot.load(cluster, namespace)
+            for cluster in Cluster.objects.values_list("name", flat=True)
+            for namespace in NAMESPACES
+        },
+    )
+
+
+def shown_at(instant: dt.datetime) -> Shown:
+    kinds = [model.kind for model in (*POLICIES, *WIDE)]
+    writes = history.revisions_at(CLUSTERS, instant)
+    found = history.objects_of(history.in_force(writes, kinds=kinds))
+    clusters = [each.name for each in found if each.kind == "Cluster"]
+    quotas = [each for each in found if each.kind == "ResourceQuota"]
+    return Shown(
+        objects={
+            (each.cluster, each.kind, each.namespace, each.name): (each.number, dict(each.manifest))
+            for each in found
+        },
+        classes={
+            each.name: (each.number, each.manifest) for each in history.class_versions_at(instant)
+        },
+        used={uid: parse(used) for uid, used in history.used_of(quotas, instant).items()},
+        roles={
+            (each.user or f"group {each.group}", each.role, each.cluster, each.namespace)
+            for each in history.role_bindings_at(instant)
+        },
+        policy_sets={
+            (cluster, namespace): history.load_at(cluster, namespace, instant)
+            for cluster in clusters
+            for namespace in NAMESPACES
+        },
+    )
+
+
+class Writer:
+    """Does one thing at a time that changes what the portal shows."""
+
+    def __init__(self, seed: int) -> None:
+        self.dice = random.Random(seed)  # noqa: S311 - to be repeatable
+        self.author = get_user_model().objects.create_user("root")
+        self.subjects: list[dict[str, Any]] = [
+            {"user": get_user_model().objects.create_user("ada")},
+            {"group": Group.objects.create(name="staff")},
+        ]
+        self.pods = 0
+
+    def step(self) -> None:
+        acts = (
+            *(self.save_range, self.save_metadata, self.save_quota, self.save_quota),
+            *(self.delete_policy, self.restore, self.label_namespace, self.delete_namespace),
+            *(self.limited, self.priority_class, self.settings, self.save_class, self.many),
+            *(self.bind, self.unbind, self.charge, self.charge, self.charge, self.release),
+            *(self.opening, self.recount, self.delete_cluster),
+        )
+        # A write that is refused changes nothing.
+        with contextlib.suppress(ValidationError):
+            self.dice.choice(acts)()
+
+    def _place(self) -> tuple[str, str]:
+        return self.dice.choice(CLUSTERS), self.dice.choice(NAMESPACES)
+
+    def _apply(self, kind: str, spec: dict[str, Any], **metadata: Any) -> None:
+        cluster, namespace = self._place()
+        name = self.dice.choice("ab")
+        document = factories.manifest(kind, spec, name=name, namespace=namespace, **metadata)
+        factories.apply(document, in_cluster=cluster)
+
+    def save_range(self) -> None:
+        item = {"type": "Container", "default": {"cpu": f"{self.dice.randint(1, 9)}"}}
+        self._apply("LimitRange", {"limits": [item]}, labels={"tier": self.dice.choice("xy")})
+
+    def save_metadata(self) -> None:
+        rule = {"key": self.dice.choice("ab"), "target": "labels", "required": True}
+        self._apply("MetadataPolicy", {"rules": [rule]})
+
+    def save_quota(self) -> None:
+        names = self.dice.sample(HARD, self.dice.randint(1, 3))
+        self._apply("ResourceQuota", {"hard": {n: str(self.dice.randint(1, 9)) for n in names}})
+
+    def opening(self) -> None:
+        cluster, namespace = self._place()
+        hard = {"pods": "20"}
+        document = factories.manifest(
+            "ResourceQuota", {"hard": hard}, name="opened", namespace=namespace
+        )
+        document["status"] = {"hard": hard, "used": {"pods": str(self.dice.randint(0, 3))}}
+        factories.apply(document, in_cluster=cluster)
+
+    def delete_policy(self) -> None:
+        stored = list(self.dice.choice(POLICIES).objects.all())
+        if stored:
+            services.delete_policy(policy=self.dice.choice(stored), user="root")
+
+    def restore(self) -> None:
+        kinds = [model.kind for model in POLICIES]
+        revisions = list(PolicyRevision.objects.filter(kind__in=kinds).exclude(after=None))
+        if revisions:
+            revision = self.dice.choice(revisions)
+            if Namespace.objects.filter(
+                cluster__name=revision.cluster, name=revision.namespace
+            ).exists():
+                services.restore_revision(revision=revision, user="root")
+
+    def label_namespace(self) -> None:
+        cluster, name = self._place()
+        namespace = factories.namespace(name, in_cluster=cluster)
+        namespace.labels = {"team": self.dice.choice("xyz")}
+        services.save_namespace(namespace=namespace, user="root")
+
+    def delete_namespace(self) -> None:
+        stored = list(Namespace.objects.all())
+        if stored and self.dice.random() < 0.5:
+            services.delete_namespace(namespace=self.dice.choice(stored), user="root")
+
+    def delete_cluster(self) -> None:
+        stored = list(Cluster.objects.all())
+        if stored and self.dice.random() < 0.6:
+            services.delete_cluster(cluster=self.dice.choice(stored), user="root")
+
+    def limited(self) -> None:
+        entries = [{"resource": "pods", "matchContains": [self.dice.choice(HARD)]}]
+        factories.limited_resources(*entries[: self.dice.randint(0, 1)])
+
+    def priority_class(self) -> None:
+        factories.priority_class(self.dice.choice("ab"), self.dice.randint(1, 9))
+
+    def settings(self) -> None:
+        cluster = factories.cluster(self.dice.choice(CLUSTERS))
+        cluster.kubernetes_version = self.dice.choice(["", "1.34"])
+        services.save_cluster(cluster=cluster, user="root")
+
+    def save_class(self) -> None:
+        labels = {"team": self.dice.choice("xyz")}
+        policies = [limits(f"{self.dice.randint(1, 9)}"), quota(pods="7")]
+        manifest = class_manifest(self.dice.choice("cd"), labels=labels, policies=policies)
+        services.save_class(manifest=manifest, user="root", confirmed=0)
+
+    def many(self) -> None:
+        """Several writes in one transaction, so that their rows share a number."""
+        with services.policy_write(factories.cluster("prod")):
+            for _ in range(3):
+                factories.namespace(self.dice.choice(NAMESPACES))
+                item = {"type": "Container", "max": {"cpu": f"{self.dice.randint(1, 9)}"}}
+                factories.limit_range(item, name="many")
+                time.sleep(TICK / 3)
+
+    def bind(self) -> None:
+        cluster, namespace = self._place()
+        binding = RoleBinding(
+            **self.dice.choice(self.subjects),
+            role=self.dice.choice(["viewer", "editor"]),
+            cluster=cluster,
+            namespace=self.dice.choice(["", namespace]),
+        )
+        services.bind_role(binding=binding, author=self.author)
+
+    def unbind(self) -> None:
+        stored = list(RoleBinding.objects.all())
+        if stored:
+            services.unbind_role(binding=self.dice.choice(stored), author=self.author)
+
+    def charge(self) -> None:
+        cluster, namespace = self._place()
+        if not Cluster.objects.filter(name=cluster).exists():
+            return
+        self.pods += 1
+        container = builders.container(requests={"cpu": "1"}, limits={"memory": "1", "cpu": "1"})
+        pod = builders.pod(container, name=f"p{self.pods}", uid=f"u{self.pods}")
+        charges.admit(builders.request(pod, namespace=namespace), in_cluster=cluster)
+
+    def release(self) -> None:
+        open_charges = list(Charge.objects.exclude(state="released").select_related("cluster"))
+        if open_charges:
+            gone = self.dice.choice(open_charges)
+            release(gone.cluster.name, resource=gone.resource, uid=gone.object_uid)
+
+    def recount(self) -> None:
+        stored = QuotaUsage.objects.exclude(used={}).first()
+        if stored is not None:
+            stored.used = dict.fromkeys(stored.used, "5")
+            # As after a fault: the page shows it until somebody recounts.
+            stored.save()
+            services.recount_quotas(cluster=stored.cluster, repair=True, user="root")
+
+
+@pytest.mark.parametrize("seed", histories())
+def test_every_instant_is_what_a_portal_stopped_then_shows(seed: int) -> None:
+    writer, kept = Writer(seed), []
+    for _ in range(STEPS):
+        writer.step()
+        time.sleep(TICK)
+        kept.append((timezone.now(), shown_now()))
+        time.sleep(TICK)
+    assert any(shown.objects for _, shown in kept)
+    for number, (instant, shown) in enumerate(kept):
+        past = shown_at(instant)
+        for field in Shown._fields:
+            assert getattr(past, field) == getattr(shown, field), (number, field)
