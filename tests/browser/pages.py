@@ -59,6 +59,8 @@ PAGES: Final = {
     "proposed changes, none": "/changes/?q=nothing-is-called-so",
     "new change": "/changes/-/new/",
     "proposed change": "/changes/{change}/",
+    "proposed change, its diff": "/changes/{change}/diff/",
+    "proposed change, its timeline": "/changes/{change}/timeline/",
     "changes": "/clusters/-/changes/",
     "changes, none": "/clusters/-/changes/?user=nobody-is-called-so",
     "replays": "/replays/",

@@ -24,6 +24,7 @@ OWN = {
     "/decisions/views/",
     "/clusters/demo/namespaces/payments/simulate/",
     "/changes/1/",
+    "/changes/1/timeline/",
 }
 """The forms that everyone may send: about one's own account, dry runs, a comment on a change."""
 FOR_ADMINS = {

@@ -167,7 +167,7 @@ class ChangeView(PolicyView):
     def publish(self, request: Request, **_names: Any) -> Response:
         """Write all objects of an approved change, or name those that cannot be written."""
         change = self.get_object()
-        if not changes.may_write(request.user, change.items.all()):
+        if not changes.may_write(request.user, changes.item_groups(change)):
             raise PermissionDenied
         return self._take(request, changes.publish, change)
 
@@ -178,7 +178,7 @@ class ChangeView(PolicyView):
     def revert(self, request: Request, **_names: Any) -> Response:
         """Restore what a published change wrote, or name the objects that were written since."""
         change = self.get_object()
-        if not changes.may_write(request.user, change.items.all(), is_revert=True):
+        if not changes.may_write(request.user, changes.item_groups(change), is_revert=True):
             raise PermissionDenied
         return self._take(request, changes.revert, change)
 

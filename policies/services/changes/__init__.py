@@ -10,6 +10,8 @@ from policies.services.changes.contents import (
 )
 from policies.services.changes.parts import ClusterPart, namespaces_of, store_part
 from policies.services.changes.permissions import (
+    ItemGroup,
+    item_groups,
     may_create,
     may_steer,
     may_write,
@@ -33,6 +35,7 @@ from policies.services.changes.take_back import take_back
 
 __all__ = [
     "ClusterPart",
+    "ItemGroup",
     "ItemProblem",
     "ItemsRefusedError",
     "MergeConflictError",
@@ -43,6 +46,7 @@ __all__ = [
     "comment",
     "create_change",
     "describe_change",
+    "item_groups",
     "may_create",
     "may_steer",
     "may_write",

@@ -2,20 +2,72 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from django.db.models import Q
+from django.db.models import Case, Count, Q, Value, When
 
 from policies import roles
 from policies.change_sets.states import StepKind
 from policies.models import ChangeItem, ChangeSet, ChangeStep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from django.db.models import QuerySet
 
 _REVERSED: Final = {"add": "delete", "delete": "add", "change": "change"}
+_ACTION: Final = Case(
+    When(content__isnull=True, then=Value("delete")),
+    When(base__isnull=True, then=Value("add")),
+    default=Value("change"),
+)
+
+
+class PlacedWrite(Protocol):
+    """A write of something somewhere; what a permission for it depends on."""
+
+    @property
+    def cluster(self) -> str:
+        """Its cluster."""
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of the object."""
+
+    @property
+    def action(self) -> str:
+        """``add``, ``change`` or ``delete``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemGroup:
+    """The objects of a change set on which one permission decides, and how many they are."""
+
+    cluster: str
+    namespace: str
+    kind: str
+    action: str
+    number: int
+
+
+def item_groups(change: ChangeSet) -> list[ItemGroup]:
+    """What a change set writes, without its contents; one query, however many objects it has."""
+    of_group = ("cluster", "namespace", "kind", "verb")
+    counted = (
+        change.items.annotate(verb=_ACTION)
+        .order_by(*of_group)
+        .values_list(*of_group)
+        .annotate(number=Count("pk"))
+    )
+    return [
+        ItemGroup(cluster=cluster, namespace=namespace, kind=kind, action=action, number=number)
+        for cluster, namespace, kind, action, number in counted
+    ]
 
 
 def visible_changes(user: Any) -> QuerySet[ChangeSet]:
@@ -36,12 +88,14 @@ def visible_items(change: ChangeSet, user: Any) -> QuerySet[ChangeItem]:
     return roles.visible(change.items.all(), user, cluster="cluster", namespace="namespace")
 
 
-def visible_steps(change: ChangeSet, user: Any) -> list[ChangeStep]:
-    """All steps; the objects that edits name are for those who may see any object, and the author.
+def visible_steps(
+    change: ChangeSet, user: Any, *, steps: Iterable[ChangeStep] | None = None
+) -> list[ChangeStep]:
+    """These steps, or all; edits name objects to those who may see any object, and the author.
 
     An object may be where this user sees nothing, or have been taken out again.
     """
-    steps = list(change.steps.all())
+    steps = list(change.steps.all() if steps is None else steps)
     if not roles.sees_all(user) and change.author != user.get_username():
         for step in steps:
             if step.step == StepKind.EDIT:
@@ -58,7 +112,7 @@ def may_create(user: Any) -> bool:
     )
 
 
-def may_write(user: Any, items: Iterable[ChangeItem], *, is_revert: bool = False) -> bool:
+def may_write(user: Any, items: Iterable[PlacedWrite], *, is_revert: bool = False) -> bool:
     """Whether the user may write every one of these objects as proposed, or take it back."""
     return all(
         roles.may(
@@ -71,12 +125,13 @@ def may_write(user: Any, items: Iterable[ChangeItem], *, is_revert: bool = False
     )
 
 
-def may_steer(user: Any, change: ChangeSet) -> bool:
+def may_steer(user: Any, change: ChangeSet, *, groups: Sequence[ItemGroup] | None = None) -> bool:
     """Whether the user may describe, submit, withdraw or abandon: the author, or who may write it.
 
-    Of a change without objects, the author alone.
+    Of a change without objects, the author alone. ``groups`` are the change's, if they are known.
     """
     if change.author == user.get_username():
         return may_create(user)
-    items = list(change.items.all())
-    return bool(items) and may_write(user, items)
+    if groups is None:
+        groups = item_groups(change)
+    return bool(groups) and may_write(user, groups)

@@ -7,8 +7,10 @@ from typing import Final
 from django.urls import path
 
 from portal.pages.changes.history import ChangesView, RevisionPageView, RevisionsView
+from portal.pages.changes.sets.diff import ChangeDiffView
 from portal.pages.changes.sets.list import ChangeListView, NewChangeView
-from portal.pages.changes.sets.page import ChangePageView
+from portal.pages.changes.sets.overview import ChangeOverviewView
+from portal.pages.changes.sets.timeline import TimelineView
 
 _REVISIONS: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
     # The path of the policy, the beginning of its route names, arguments that the path lacks.
@@ -32,7 +34,9 @@ _REVISIONS: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
 urlpatterns = [
     path("changes/", ChangeListView.as_view(), name="change-list"),
     path("changes/-/new/", NewChangeView.as_view(), name="change-new"),
-    path("changes/<str:number>/", ChangePageView.as_view(), name="change"),
+    path("changes/<str:number>/", ChangeOverviewView.as_view(), name="change"),
+    path("changes/<str:number>/diff/", ChangeDiffView.as_view(), name="change-diff"),
+    path("changes/<str:number>/timeline/", TimelineView.as_view(), name="change-timeline"),
     path("clusters/-/changes/", ChangesView.as_view(), name="changes"),
     *(
         path(f"{at}revisions/", RevisionsView.as_view(), given, name=f"{name}-revisions")

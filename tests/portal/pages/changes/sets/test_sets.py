@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from policies.manifests.render import render_manifests
-from policies.models import ChangeSet, LimitRange
+from policies.models import ChangeSet, LimitRange, Namespace
 from policies.services import changes
 from tests import factories, people
 from tests.changes import change_of, cpu, limit, published, put
@@ -41,8 +43,14 @@ def page_of(change: ChangeSet) -> str:
     return f"{LIST}{change.pk}/"
 
 
+def diff_of(change: ChangeSet) -> str:
+    return f"{page_of(change)}diff/"
+
+
 def do(client: Client, change: ChangeSet, button: str, **fields: str) -> Any:
-    return client.post(page_of(change), {"do": button, **fields})
+    is_of_object = button.startswith(("takeout", "merge"))
+    address = diff_of(change) if is_of_object else page_of(change)
+    return client.post(address, {"do": button, **fields})
 
 
 def buttons(client: Client, change: ChangeSet) -> set[str]:
@@ -85,11 +93,11 @@ def test_a_change_is_made_and_wrong_fields_are_named(editor: Client) -> None:
 def test_objects_are_shown_in_words_and_side_by_side(editor: Client) -> None:
     factories.apply(limit("1"))
     change = change_of(limit("2"), limit(name="new"))
-    first, new = editor.get(page_of(change)).context["lines"]
+    first, new = editor.get(diff_of(change)).context["lines"]
     assert first.words == ["cpu max of Container raised from 1 to 2"]
     assert (first.differences.added, first.differences.removed) == (1, 1)
     assert new.differences.removed == 0
-    assert "/limitranges/new/" not in editor.get(page_of(change)).content.decode()
+    assert "/limitranges/new/" not in editor.get(diff_of(change)).content.decode()
 
 
 def test_a_change_is_submitted_published_and_reverted_by_its_buttons(editor: Client) -> None:
@@ -141,7 +149,7 @@ def test_a_moved_base_is_shown_refused_and_merged(editor: Client) -> None:
     assert refused.status_code == 409
     assert "LimitRange team/lr of prod: is at revision 2" in refused.content.decode()
     assert cpu() == "1"
-    assert f'value="merge:{item}"' in editor.get(page_of(change)).content.decode()
+    assert f'value="merge:{item}"' in editor.get(diff_of(change)).content.decode()
     do(editor, change, f"merge:{item}")
     assert state_of(change) == "draft"
     assert change.items.get().content == limit("2", labels={"a": "b"})
@@ -152,7 +160,7 @@ def test_a_conflict_is_named_and_a_side_is_chosen(editor: Client) -> None:
     change = change_of(limit("2"))
     item = change.items.get().pk
     factories.apply(limit("3"))
-    text = editor.get(page_of(change)).content.decode()
+    text = editor.get(diff_of(change)).content.decode()
     assert "spec.limits.Container.max.cpu" in text
     assert f'value="merge:{item}:mine"' in text
     assert do(editor, change, f"merge:{item}").status_code == 409
@@ -265,6 +273,66 @@ def test_hidden_objects_are_counted_and_hidden_changes_are_not_there() -> None:
 
 def test_a_published_change_shows_no_base_as_moved(editor: Client) -> None:
     change = published(change_of(limit()))
-    [line] = editor.get(page_of(change)).context["lines"]
+    [line] = editor.get(diff_of(change)).context["lines"]
     assert line.moved is None
     assert LimitRange.objects.exists()
+
+
+def fleet_change(number: int) -> ChangeSet:
+    """A change of one policy in each of so many namespaces."""
+    cluster = factories.cluster()
+    names = [f"ns-{index:04}" for index in range(number)]
+    Namespace.objects.bulk_create(Namespace(cluster=cluster, name=name) for name in names)
+    return change_of(*(limit(namespace=name) for name in names))
+
+
+@pytest.mark.parametrize("tab", ["", "diff/", "timeline/"])
+def test_a_tab_takes_as_many_queries_for_many_objects_as_for_few(
+    editor: Client, django_assert_num_queries: Any, tab: str
+) -> None:
+    few = fleet_change(5)
+    with CaptureQueriesContext(connection) as taken:
+        editor.get(f"{page_of(few)}{tab}")
+    Namespace.objects.filter(name__startswith="ns-").delete()
+    many = fleet_change(500)
+    with django_assert_num_queries(len(taken)):
+        editor.get(f"{page_of(many)}{tab}")
+
+
+def test_equal_changes_of_many_namespaces_are_one_line(editor: Client) -> None:
+    many = fleet_change(12)
+    put(many, limit("9", namespace="team"))
+    contents = editor.get(page_of(many)).context["contents"]
+    together, alone = contents.lines
+    assert (len(together.all_places), len(together.places), together.further) == (12, 8, 4)
+    assert alone.all_places == [("prod", "team")]
+    assert (contents.number, contents.clusters) == (13, ["prod"])
+    assert (contents.added, contents.removed) == (13 * 10, 0)
+
+
+def test_amounts_that_change_stand_beside_each_other(editor: Client) -> None:
+    factories.apply(limit("1"))
+    page = editor.get(page_of(change_of(limit("2"))))
+    assert 'cpu max of Container raised <b class="amounts">1 → 2</b>' in page.content.decode()
+
+
+def test_the_timeline_names_people_and_takes_comments(editor: Client) -> None:
+    change = change_of(limit())
+    ada = people.person("ada")
+    ada.first_name, ada.last_name = "Ada", "Okafor"
+    ada.save()
+    timeline = f"{page_of(change)}timeline/"
+    commented = editor.post(timeline, {"do": "comment", "note": "hm"})
+    assert (commented.status_code, commented["Location"]) == (302, timeline)
+    page = editor.get(timeline)
+    assert [(each.person.name, each.person.initials) for each in page.context["lines"]] == [
+        ("Ada Okafor", "AO"), ("ed", "ED"),
+    ]  # fmt: skip
+    assert editor.post(timeline, {"do": "publish"}).status_code == 404
+
+
+def test_the_diff_is_searched(editor: Client) -> None:
+    change = change_of(limit(), limit(name="other"))
+    [line] = editor.get(f"{diff_of(change)}?q=oth").context["lines"]
+    assert line.item.name == "other"
+    assert "No object matches" in editor.get(f"{diff_of(change)}?q=zz").content.decode()
