@@ -42,17 +42,22 @@ class _StoppedError(Exception):
 
 
 def request(
-    scope: ReplayScope, proposal: Proposal, *, user: str, change_set: int | None = None
+    scope: ReplayScope,
+    proposal: Proposal,
+    *,
+    user: str,
+    change_set: int | None = None,
+    is_further: bool = False,
 ) -> Replay:
     """Store a replay for a worker to carry out.
 
     Without namespaces in the scope those of the proposal are meant; all, where it changes what
-    holds in all of them. Raises ``TooManyOpenError``.
+    holds in all of them. Raises ``TooManyOpenError``, unless it is a further one of a wish.
     """
     namespaces = scope.namespaces
     if not namespaces and proposal.limited_resources is None:
         namespaces = tuple(proposal.namespaces)
-    if Replay.objects.open().filter(user=user).count() >= MOST_OPEN:
+    if not is_further and Replay.objects.open().filter(user=user).count() >= MOST_OPEN:
         raise TooManyOpenError
     return Replay.objects.create(
         cluster=scope.cluster,

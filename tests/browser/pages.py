@@ -60,6 +60,7 @@ PAGES: Final = {
     "new change": "/changes/-/new/",
     "proposed change": "/changes/{change}/",
     "proposed change, its diff": "/changes/{change}/diff/",
+    "proposed change, its replay": "/changes/{change}/replay/",
     "proposed change, its timeline": "/changes/{change}/timeline/",
     "changes": "/clusters/-/changes/",
     "changes, none": "/clusters/-/changes/?user=nobody-is-called-so",

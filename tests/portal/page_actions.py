@@ -141,6 +141,7 @@ ACTIONS = (
         "POST /api/v1/changes/{id}/comment/",
     ),
     ("change", "changes/sets/overview.html", "do=describe", "PATCH /api/v1/changes/{id}/"),
+    ("change change-replay", "changes/sets/_replay_button.html", "do=replay", _REPLAY),
     ("policy policy-new", "policies/editor/_save.html", "do=propose", _PROPOSE),
     ("change-diff", "changes/sets/_item.html", "do=merge:*", "POST /api/v1/changes/{id}/merge/"),
     (

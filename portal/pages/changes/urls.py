@@ -10,6 +10,7 @@ from portal.pages.changes.history import ChangesView, RevisionPageView, Revision
 from portal.pages.changes.sets.diff import ChangeDiffView
 from portal.pages.changes.sets.list import ChangeListView, NewChangeView
 from portal.pages.changes.sets.overview import ChangeOverviewView
+from portal.pages.changes.sets.replay import ChangeReplayView
 from portal.pages.changes.sets.timeline import TimelineView
 
 _REVISIONS: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
@@ -36,6 +37,7 @@ urlpatterns = [
     path("changes/-/new/", NewChangeView.as_view(), name="change-new"),
     path("changes/<str:number>/", ChangeOverviewView.as_view(), name="change"),
     path("changes/<str:number>/diff/", ChangeDiffView.as_view(), name="change-diff"),
+    path("changes/<str:number>/replay/", ChangeReplayView.as_view(), name="change-replay"),
     path("changes/<str:number>/timeline/", TimelineView.as_view(), name="change-timeline"),
     path("clusters/-/changes/", ChangesView.as_view(), name="changes"),
     *(

@@ -101,6 +101,7 @@ class ChangePage(PortalPage):
         tabs = (
             ("change", "Overview", None),
             ("change-diff", "Diff", self.visible_number),
+            ("change-replay", "Replay", None),
             ("change-timeline", "Timeline", self.change.steps.count()),
         )
         for route, label, number in tabs:

@@ -10,6 +10,7 @@ from policies.services import changes
 from portal.pages.changes.sets.contents import contents_of
 from portal.pages.changes.sets.frame import ChangePage
 from portal.pages.changes.sets.list import sent_description
+from portal.pages.changes.sets.replay_box import replayed
 from portal.pages.changes.sets.timeline import COMMENTED, last_steps
 
 if TYPE_CHECKING:
@@ -36,9 +37,11 @@ class ChangeOverviewView(ChangePage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """What the cards show."""
         change, user = self.change, self.request.user
+        items = list(changes.visible_items(change, user))
         return super().get_context_data(
             **kwargs,
-            contents=contents_of(changes.visible_items(change, user).iterator()),
+            contents=contents_of(items),
+            replayed=replayed(change, items=items, user=user),
             steps=last_steps(change, user),
         )
 
