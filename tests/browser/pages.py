@@ -61,6 +61,7 @@ PAGES: Final = {
     "proposed change": "/changes/{change}/",
     "proposed change, its diff": "/changes/{change}/diff/",
     "proposed change, its replay": "/changes/{change}/replay/",
+    "proposed change, its tests": "/changes/{change}/tests/",
     "proposed change, its timeline": "/changes/{change}/timeline/",
     "changes": "/clusters/-/changes/",
     "changes, none": "/clusters/-/changes/?user=nobody-is-called-so",

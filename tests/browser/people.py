@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 import django
 
@@ -23,6 +23,7 @@ from policies import services  # noqa: E402
 from policies.models import (  # noqa: E402
     ApiToken,
     Cluster,
+    KeptTest,
     LimitRange,
     ResourceQuota,
     RoleBinding,
@@ -113,8 +114,31 @@ def _change() -> int:
         changes.propose(cluster, quota, based_on=0),
     ]
     changes.put(change, proposals=proposals, user="admin")
+    for name, amount in (("small-pods-run", "1Gi"), ("large-pods-run", "3Gi")):
+        services.save_kept_test(
+            test=services.take_over(KeptTest(namespace=stored.namespace), _kept(name, amount)),
+            user="admin",
+        )
     changes.comment(change, user="viewer", note="session-cache moves to 1.5Gi on Thursday")
     return int(change.pk)
+
+
+def _kept(name: str, memory: str) -> dict[str, Any]:
+    """A test that a pod of this limit is allowed."""
+    amounts = {"cpu": "500m", "memory": memory}
+    container = {"name": "app", "image": "nginx", "resources": {"limits": amounts}}
+    metadata = {"name": "app", "labels": {"team": "payments"}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": [container]},
+    }
+    return {
+        "kind": "PolicyTest",
+        "metadata": {"name": name, "namespace": "payments"},
+        "spec": {"expect": {"verdict": "allow"}, "object": pod},
+    }
 
 
 def _newest(verdict: str) -> str:

@@ -8,6 +8,7 @@ from django.urls import path
 
 from portal.pages.changes.history import ChangesView, RevisionPageView, RevisionsView
 from portal.pages.changes.sets.diff import ChangeDiffView
+from portal.pages.changes.sets.kept import ChangeTestsView
 from portal.pages.changes.sets.list import ChangeListView, NewChangeView
 from portal.pages.changes.sets.overview import ChangeOverviewView
 from portal.pages.changes.sets.replay import ChangeReplayView
@@ -38,6 +39,7 @@ urlpatterns = [
     path("changes/<str:number>/", ChangeOverviewView.as_view(), name="change"),
     path("changes/<str:number>/diff/", ChangeDiffView.as_view(), name="change-diff"),
     path("changes/<str:number>/replay/", ChangeReplayView.as_view(), name="change-replay"),
+    path("changes/<str:number>/tests/", ChangeTestsView.as_view(), name="change-tests"),
     path("changes/<str:number>/timeline/", TimelineView.as_view(), name="change-timeline"),
     path("clusters/-/changes/", ChangesView.as_view(), name="changes"),
     *(

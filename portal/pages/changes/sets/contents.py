@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LINES_SHOWN: Final = 30
 PLACES_SHOWN: Final = 8
+PHRASES_SHOWN: Final = 5
 _AMOUNTS: Final = re.compile(r"(?P<words>.+) from (?P<old>\S+) to (?P<new>\S+)")
 
 
@@ -33,8 +34,18 @@ class ContentLine:
     """Objects of one kind and name to which the same happens, and their places."""
 
     item: ChangeItem
-    phrases: Sequence[ContentPhrase]
+    all_phrases: Sequence[ContentPhrase]
     all_places: list[tuple[str, str]]
+
+    @property
+    def phrases(self) -> Sequence[ContentPhrase]:
+        """The first of what happens; Diff has all."""
+        return self.all_phrases[:PHRASES_SHOWN]
+
+    @property
+    def further_phrases(self) -> int:
+        """How many differences are not shown."""
+        return max(0, len(self.all_phrases) - PHRASES_SHOWN)
 
     @property
     def places(self) -> Sequence[tuple[str, str]]:

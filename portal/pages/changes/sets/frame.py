@@ -14,14 +14,16 @@ from django.urls import reverse
 
 from policies import roles
 from policies.change_sets.states import ChangeState, StepRefusedError
+from policies.models import KeptTest
 from policies.services import changes
 from portal.pages.changes.sets.list import wrong_fields
 from portal.pages.changes.sets.people import people_of
 from portal.pages.views import PortalPage, whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from django.db.models import QuerySet
     from django.http import HttpRequest, HttpResponse
 
     from policies.models import ChangeSet
@@ -102,6 +104,7 @@ class ChangePage(PortalPage):
             ("change", "Overview", None),
             ("change-diff", "Diff", self.visible_number),
             ("change-replay", "Replay", None),
+            ("change-tests", "Tests", tests_at(self.groups, self.request.user).count()),
             ("change-timeline", "Timeline", self.change.steps.count()),
         )
         for route, label, number in tabs:
@@ -162,6 +165,20 @@ class ChangePage(PortalPage):
             note=self.request.POST.get("note", ""),
         )
         return self.render_to_response(context, status=status)
+
+
+def tests_at(groups: Iterable[ItemGroup], user: Any) -> QuerySet[KeptTest]:
+    """The tests of the namespaces that a change writes, as far as the user sees them."""
+    clusters, namespaces = (
+        {each.cluster for each in groups},
+        {each.namespace for each in groups if each.namespace},
+    )
+    tests = KeptTest.objects.filter(
+        namespace__cluster__name__in=clusters, namespace__name__in=namespaces
+    )
+    return roles.visible(
+        tests, user, cluster="namespace__cluster__name", namespace="namespace__name"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -286,7 +286,7 @@ def fleet_change(number: int) -> ChangeSet:
     return change_of(*(limit(namespace=name) for name in names))
 
 
-@pytest.mark.parametrize("tab", ["", "diff/", "timeline/"])
+@pytest.mark.parametrize("tab", ["", "diff/", "replay/", "tests/", "timeline/"])
 def test_a_tab_takes_as_many_queries_for_many_objects_as_for_few(
     editor: Client, django_assert_num_queries: Any, tab: str
 ) -> None:
