@@ -14,6 +14,7 @@ from django.conf import settings
 
 from admission.models import BackgroundWork, Tally, note_work, partitions
 from admission.record import export, retention
+from admission.record.search import day_tallies
 from admission.replay import work
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,12 @@ def apply_retention() -> None:
 def tally_answers() -> None:
     """Count the decisions of the last minutes; after a pause, as many as there is time for."""
     Tally.objects.bring_up_to_date(now=datetime.now(UTC), until=time.monotonic() + TALLYING)
+
+
+@shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
+def tally_days() -> None:
+    """Count the values of days that are over."""
+    day_tallies.tally_days(now=datetime.now(UTC), until=time.monotonic() + LONGEST)
 
 
 @shared_task

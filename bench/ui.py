@@ -24,7 +24,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from admission.models import AuditEvent, Tally
+from admission.models import AuditEvent, DayTally, Tally
+from admission.record.search.day_tallies import tally_days
 from bench import report, seed
 from bench.growth import keep_sample, multiply, timed
 from policies import services
@@ -171,7 +172,9 @@ def _grow(is_quick: bool) -> int:  # noqa: FBT001 - the same
     seed.fill(cluster, namespaces, metadata_policies=("mp", "mp2", "mp3"))
     multiply(QUICK_ROWS if is_quick else ROWS)
     Tally.objects.all().delete()
+    DayTally.objects.all().delete()
     Tally.objects.bring_up_to_date(now=timezone.now(), until=math.inf)
+    tally_days(now=timezone.now(), until=math.inf)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
     return 5 * len(namespaces)

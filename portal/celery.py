@@ -66,6 +66,10 @@ app.conf.beat_schedule = {
         "task": "admission.tasks.prepare_partitions",
         "schedule": 3600.0,
     },
+    "tally past days of the record": {
+        "task": "admission.tasks.tally_days",
+        "schedule": 3600.0,
+    },
     "export past days of the record": {
         "task": "admission.tasks.export_record",
         "schedule": 3600.0,

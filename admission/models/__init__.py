@@ -9,6 +9,7 @@ from admission.models.audit_event import (
 )
 from admission.models.background_work import BackgroundWork, note_work
 from admission.models.columns import AnswerKind, Verdict, outcome_of
+from admission.models.day_tally import DayTally
 from admission.models.replay import Replay
 from admission.models.retention import AuditExport, AuditHold, RetentionRun
 from admission.models.saved_view import SavedView
@@ -23,6 +24,7 @@ __all__ = [
     "AuditHold",
     "BackgroundWork",
     "CappedCount",
+    "DayTally",
     "RecordPage",
     "Replay",
     "RetentionRun",

@@ -217,16 +217,21 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
                 return events, reached
         return events, None
 
-    def capped_count(self, limit: int | None = None) -> CappedCount:
+    def capped_count(
+        self, limit: int | None = None, *, since: Stop = None, until: Stop = None
+    ) -> CappedCount:
         """The number of rows up to ``limit``, or those counted until time ran out."""
         limit = COUNT_LIMIT if limit is None else limit
         number, search_ends = 0, time.monotonic() + SEARCH_SECONDS
-        days = partitions.recent_days(connections[self.db])
-        for stretch in partitions.stretches_backward(days, start=datetime.now(UTC).date()):
-            number += self.between(*stretch).order_by()[: limit + 1 - number].count()
+        days, rows = partitions.recent_days(connections[self.db]), self.between(since, until)
+        newest_day = (until or datetime.now(UTC)).astimezone(UTC).date()
+        for stretch in partitions.stretches_backward(days, start=newest_day):
+            number += rows.between(*stretch).order_by()[: limit + 1 - number].count()
             if number > limit:
                 return CappedCount(limit, is_capped=True)
-            if time.monotonic() > search_ends and stretch[0]:
+            if stretch[0] is None or (since and stretch[0] <= since):
+                break
+            if time.monotonic() > search_ends:
                 return CappedCount(number, is_capped=True)
         return CappedCount(number)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 
-from admission.models import Tally, partitions
+from admission.models import DayTally, Tally, partitions
 from admission.models.decision_id import encode
 from admission.models.tally import column_of, stretch_of
 from admission.record import write
@@ -71,7 +71,8 @@ def decide(
 @transaction.atomic
 def keep(rows: Sequence[Mapping[str, Any]]) -> None:
     """Record rows, and add them to the tallies of their time, which no task counts again."""
-    for day in sorted({row["created"].date() for row in rows}):
+    days = sorted({row["created"].date() for row in rows})
+    for day in days:
         partitions.ensure(day)
     write.write(rows)
     tally_counts: Counter[tuple[str, datetime, str]] = Counter()
@@ -83,5 +84,6 @@ def keep(rows: Sequence[Mapping[str, Any]]) -> None:
     for (cluster, start, tally_column), decisions in tally_counts.items():
         tally = tallies.setdefault((cluster, start), Tally(cluster=cluster, start=start))
         setattr(tally, tally_column, decisions)
+    DayTally.objects.filter(day__in=days).delete()  # a task counts these days again
     # A stretch that a task has counted already stays as it is.
     Tally.objects.bulk_create(tallies.values(), ignore_conflicts=True)

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from django.db.models import Q
 
-from admission.models import AuditHold, RetentionRun, Verdict, partitions
+from admission.models import AuditHold, DayTally, RetentionRun, Verdict, partitions
 from admission.record import export as record_export
 from policies.ledger import entries
 
@@ -250,6 +250,7 @@ def _check_exported(removal: Removal, export: AuditExport) -> None:
 def _record_removal(
     removal: Removal, export: AuditExport, *, removed: int | None = None, kept: int | None = None
 ) -> None:
+    DayTally.objects.filter(day=removal.day).delete()  # a task counts the rows that are left
     RetentionRun.objects.create(
         day=removal.day,
         verdicts=removal.verdicts,

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from admission.models import AuditEvent
 from admission.record.filters import AuditEventFilter
 from admission.record.search.facets import facets
-from admission.record.search.overview import overview
+from admission.record.search.overview import number_of, overview
 from admission.record.search.saved_views import query_fields
 from admission.record.search.search import Search
 from policies import roles
@@ -90,7 +90,7 @@ class DecisionCountsView(KnownParameters, APIView):
         )
         search = _checked_search(given, events)
         sample = search.sample()
-        number, found = search.count(sample), overview(search, sample, given, user)
+        number, found = number_of(search, sample, user), overview(search, sample, given, user)
         counts = {
             "number": number.number,
             "number_is_exact": not number.is_capped,

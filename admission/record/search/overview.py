@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from admission.models import CappedCount
 from admission.record.filters import LENGTHS
-from admission.record.search import histogram
+from admission.record.search import day_tallies, histogram
 from policies import roles
 
 if TYPE_CHECKING:
@@ -36,6 +37,16 @@ def overview(search: Search, sample: Sample, query: Mapping[str, str], user: Any
             return Overview(bars=bars, is_tallied=True)
     span = _span(search, query, now, sample.begins)
     return Overview(bars=histogram.of_sample(sample, span, query), is_tallied=False)
+
+
+def number_of(search: Search, sample: Sample, user: Any) -> CappedCount:
+    """The number of matches, exact or "10,000+": the same on the page and for files."""
+    if sample.is_whole:
+        return CappedCount(len(sample.rows))
+    clusters: list[str] | None = []
+    with suppress(LookupError):
+        clusters = whole_clusters(user, search.query.get("cluster", ""))
+    return day_tallies.count(search, clusters)
 
 
 def whole_clusters(user: Any, asked_cluster: str) -> list[str] | None:

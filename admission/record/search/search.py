@@ -153,7 +153,7 @@ class Search:
         return Sample(rows=sample, before=before, older=older, searched_to=sample_ends)
 
     def extent(self) -> tuple[CappedCount, datetime | None]:
-        """``count`` of the newest sample, and the oldest match if the sample has all matches.
+        """The number of matches, and the oldest match if the newest sample has all matches.
 
         It reads only times: a sample also takes an excerpt of each request.
         """
@@ -177,12 +177,6 @@ class Search:
             begin = self._days_back(start, MOST_DAYS)
         sample_ends = edge or begin
         return matching_rows.between(sample_ends, None).newest_first(), sample_ends
-
-    def count(self, sample: Sample) -> CappedCount:
-        """The number of matches, exact or "10,000+": the same on the page and for files."""
-        if sample.is_whole:
-            return CappedCount(len(sample.rows))
-        return self.found.capped_count()
 
     def ahead(self, after: str) -> str:
         """The id from which a backward search finds the decisions next newer than ``after``.

@@ -25,7 +25,7 @@ from admission.models import AuditEvent, AuditEventQuerySet, decision_id
 from admission.record.search import histogram, stream
 from admission.record.search import query as search_query
 from admission.record.search.facets import with_fields
-from admission.record.search.overview import overview
+from admission.record.search.overview import number_of, overview
 from admission.record.search.pages import (
     PagePosition,
     SearchPage,
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponseBase
 
+    from admission.models import CappedCount
     from admission.record.search.search import Sample
 
 
@@ -169,7 +170,7 @@ class DecisionListView(RecordMixin, TemplateView):
             query=with_fields(kept),
             filtered=any(asked.values()),
             sample=found.sample,
-            number=search.count(found.sample) if search.is_valid else None,
+            number=self._number(search, found.sample),
             lines=found.number,
             period=period_of(kept, self._moments(search), datetime.now(self.zone)),
             asked=[(name, text) for name, text in kept.items() if text],
@@ -186,6 +187,9 @@ class DecisionListView(RecordMixin, TemplateView):
             continues=self._continues(position),
             **self._looks(found.sample, kept),
         )
+
+    def _number(self, search: Search, sample: Sample) -> CappedCount | None:
+        return number_of(search, sample, self.request.user) if search.is_valid else None
 
     @property
     def zone(self) -> tzinfo:
