@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.core.exceptions import ValidationError
 from rest_framework.exceptions import PermissionDenied
 
-from policies.services import changes
+from policies.services import FieldWriter, changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,15 +29,18 @@ def put_plan(
 ) -> ChangeSet:
     """Put what a plan would write into the change that a body names, or into a new one.
 
+    The set stays the field manager of what it proposes, whoever publishes it.
     Raises ``ValidationError``, ``PermissionDenied`` and ItemsRefusedError.
     """
     change = _change_of(sent, user)
+    writer = FieldWriter(planned.options.manager, planned.options.commit)
     proposals = [
         changes.Proposed(
             cluster=cluster,
             key=each.key,
             manifest=None if each.action == "delete" else each.after,
             based_on=each.revision,
+            writer=writer,
         )
         for each in planned.objects
         if each.action in ("create", "change", "delete")

@@ -85,7 +85,8 @@ class ChangeItem(models.Model):
     """One object of a change set as it shall be; no content deletes it.
 
     ``base`` is what the content was made from, none for a new object. ``written`` is the revision
-    that publishing wrote; null before, and where the object was as wanted already.
+    that publishing wrote; null before, and where the object was as wanted already. ``manager`` is
+    the field manager of a set that proposed it, with its commit; empty for whoever publishes it.
     """
 
     change = models.ForeignKey(ChangeSet, models.CASCADE, related_name="items")
@@ -97,6 +98,8 @@ class ChangeItem(models.Model):
     base = models.JSONField(null=True, blank=True)
     content = models.JSONField(null=True, blank=True)
     written = models.PositiveBigIntegerField(null=True, blank=True)
+    manager = models.CharField(max_length=260, blank=True)
+    commit = models.CharField(max_length=200, blank=True)
 
     class Meta:
         ordering: ClassVar = ["cluster", "namespace", "kind", "name"]

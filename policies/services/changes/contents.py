@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 
     from engine.policy import Enforcement
     from policies.models import ChangeSet
+    from policies.services.field_managers import FieldWriter
     from policies.services.preview import Preview
     from policies.services.write import Key
 
 _IDENTITY: Final = ("change", "cluster", "kind", "namespace", "name")
-_CONTENT: Final = ("base_revision", "base", "content")
+_CONTENT: Final = ("base_revision", "base", "content", "manager", "commit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +43,14 @@ class Proposed:
     """A proposed write: the manifest to store, or None to delete the object.
 
     ``based_on`` is the revision that its author saw, 0 for none; None stands for the stored one.
+    ``writer`` becomes the field manager of what is published, by default whoever publishes it.
     """
 
     cluster: Cluster
     key: Key
     manifest: Mapping[str, Any] | None
     based_on: int | None = None
+    writer: FieldWriter | None = None
 
 
 def propose(
@@ -183,6 +186,7 @@ def _item_of(
     if based_on != revision:
         base = _manifest_at(proposed, based_on)
     kind, namespace, name = proposed.key
+    manager, commit = proposed.writer or ("", "")
     unknown_base = base is None and bool(based_on)
     if unknown_base or (base is None and preview is None):
         code = "unknown_revision" if unknown_base else "not_found"
@@ -199,6 +203,8 @@ def _item_of(
         base_revision=based_on,
         base=base,
         content=preview.after if preview is not None else None,
+        manager=manager,
+        commit=commit,
     )
 
 

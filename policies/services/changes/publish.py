@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
@@ -15,6 +16,7 @@ from policies.services.changes.parts import ClusterPart, namespaces_of, store_pa
 from policies.services.changes.refusals import ItemProblem, ItemsRefusedError, problems_of
 from policies.services.changes.steps import lock, record_step
 from policies.services.changes.take_back import take_back
+from policies.services.field_managers import FieldWriter, managed_by
 from policies.services.preview import preview_many, stored_by_key
 from policies.services.write import last_numbers, lock_used, policy_write
 
@@ -47,7 +49,9 @@ def publish(change: ChangeSet, *, user: str, seen: str = "", note: str = "") -> 
         for part in parts:
             lock_used(part.cluster, namespaces_of(part))
         for part in parts:
-            store_part(part, user=user, reason=f"{locked}: {locked.title}")
+            for writer, of_writer in _by_writer(part, items[part.cluster.name]):
+                with managed_by(writer) if writer else nullcontext():
+                    store_part(of_writer, user=user, reason=f"{locked}: {locked.title}")
             _note_written(part, items[part.cluster.name])
         record_step(locked, StepKind.PUBLISH, user=user, note=note)
     return locked
@@ -140,6 +144,29 @@ def _moved(items: Sequence[ChangeItem], stored: Mapping[Any, Any]) -> Iterator[I
 
 def _problem(item: ChangeItem, code: str, message: str) -> ItemProblem:
     return ItemProblem(cluster=item.cluster, key=item.key, code=code, message=message)
+
+
+def _by_writer(
+    part: ClusterPart, items: Sequence[ChangeItem]
+) -> list[tuple[FieldWriter | None, ClusterPart]]:
+    """A part by the field managers of its objects; None for whoever publishes it."""
+    writers = {
+        item.key: FieldWriter(item.manager, item.commit) if item.manager else None for item in items
+    }
+    previews: dict[FieldWriter | None, list[Any]] = defaultdict(list)
+    deletions: dict[FieldWriter | None, list[Any]] = defaultdict(list)
+    for each in part.previews:
+        previews[writers[each[0].key]].append(each)
+    for stored in part.deletions:
+        deletions[writers[stored.kind, stored.namespace_name, stored.name]].append(stored)
+    return [
+        (
+            writer,
+            replace(part, previews=tuple(previews[writer]), deletions=tuple(deletions[writer])),
+        )
+        for writer in dict.fromkeys(writers.values())
+        if writer in previews or writer in deletions
+    ]
 
 
 def _note_written(part: ClusterPart, items: Sequence[ChangeItem]) -> None:

@@ -14,6 +14,7 @@ from policies.models import Cluster
 from policies.services.changes.contents import Proposed, checked_items, drop_items, store_items
 from policies.services.changes.refusals import no_such_item
 from policies.services.changes.steps import lock
+from policies.services.field_managers import FieldWriter
 from policies.services.preview import stored_by_key
 
 if TYPE_CHECKING:
@@ -92,7 +93,11 @@ def rebase(
             drop_items(locked, [found], user=user)
             return None
         proposal = Proposed(
-            cluster=cluster, key=found.key, manifest=merged.content, based_on=merged.revision
+            cluster=cluster,
+            key=found.key,
+            manifest=merged.content,
+            based_on=merged.revision,
+            writer=FieldWriter(found.manager, found.commit) if found.manager else None,
         )
         items = checked_items(locked, [proposal])
         store_items(locked, items, user=user, verb="merged")

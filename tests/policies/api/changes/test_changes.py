@@ -287,6 +287,8 @@ def test_a_set_is_put_into_a_change_and_not_applied(editor: Client) -> None:
     body = {"cluster": "prod", "set": "platform", "documents": [limit("2"), limit(name="new")]}
     body["force"] = True
     first = ask(editor, "/api/v1/apply/", {**body, "changeTitle": "From git", "reason": "r"}).json()
+    items = ChangeSet.objects.get().items.all()
+    assert {each.manager for each in items} == {f"git:{body['set']}"}
     assert (first["applied"], cpu(), cpu("new")) == (False, "1", "")
     again = {**body, "cluster": "dev", "change": first["change"]}
     assert ask(editor, "/api/v1/apply/", again).json()["change"] == first["change"]

@@ -6,11 +6,12 @@ import pytest
 
 from policies import services
 from policies.change_sets.states import StepRefusedError
-from policies.models import Cluster, LimitRange, PolicyRevision, ResourceQuota
+from policies.models import Cluster, LimitRange, ObjectManagers, PolicyRevision, ResourceQuota
 from policies.services import changes
 from tests import factories
 from tests.changes import (
     AUTHOR,
+    LR,
     change_of,
     cpu,
     last_revision,
@@ -184,3 +185,39 @@ def test_an_object_that_is_as_wanted_already_is_not_reverted() -> None:
     assert done.items.get(name="other").written is None
     changes.revert(done, user="eve")
     assert (cpu(), cpu("other")) == ("", "2")
+
+
+def test_what_a_set_proposed_belongs_to_the_set_whoever_publishes_it() -> None:
+    factories.apply(limit("1", name="old"))
+    change = change_of(limit("2", name="own"))
+    cluster, writer = factories.cluster(), services.FieldWriter("git:platform", "abc")
+    of_set = [
+        changes.Proposed(cluster=cluster, key=LR, manifest=limit("2"), writer=writer),
+        changes.Proposed(
+            cluster=cluster, key=("LimitRange", "team", "old"), manifest=None, writer=writer
+        ),
+    ]
+    changes.put(change, proposals=of_set, user=AUTHOR)
+    published(change)
+    rows = {row.name: row for row in ObjectManagers.objects.filter(kind="LimitRange")}
+    assert {name: row.set for name, row in rows.items()} == {"lr": "platform", "own": ""}
+    assert {each["manager"] for each in rows["lr"].fields.values()} == {"git:platform"}
+    assert {each["commit"] for each in rows["lr"].fields.values()} == {"abc"}
+    assert {each["manager"] for each in rows["own"].fields.values()} == {"ui:bob"}
+    written = PolicyRevision.objects.filter(reason__startswith="change #")
+    assert {each.user for each in written} == {"bob"}
+    assert len({each.cluster_revision for each in written}) == 1
+
+
+def test_a_merge_keeps_the_set_of_an_object_and_an_edit_by_a_person_does_not() -> None:
+    factories.apply(limit("1"))
+    writer = services.FieldWriter("git:platform")
+    cluster = factories.cluster()
+    proposal = changes.Proposed(cluster=cluster, key=LR, manifest=limit("2"), writer=writer)
+    change = changes.create_change(title="From git", user=AUTHOR)
+    changes.put(change, proposals=[proposal], user=AUTHOR)
+    factories.apply(limit("1", labels={"a": "b"}))
+    changes.rebase(change, item=change.items.get().pk, user=AUTHOR)
+    assert change.items.get().manager == "git:platform"
+    put(change, limit("3", labels={"a": "b"}))
+    assert change.items.get().manager == ""
