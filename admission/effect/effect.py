@@ -94,6 +94,16 @@ class ChangeEffect:
     after: Answers
     owners: Sequence[OwnerEffect] = ()
 
+    @property
+    def words(self) -> str:
+        """The length as a person reads it: whole days, hours or minutes."""
+        seconds = int(self.length.total_seconds())
+        for unit, unit_seconds in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+            if seconds >= unit_seconds:
+                number = seconds // unit_seconds
+                return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
+        return "less than a minute"
+
 
 def effect_of(
     writes: Sequence[ChangeWrite], *, decisions: AuditEventQuerySet, now: datetime

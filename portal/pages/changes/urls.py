@@ -6,6 +6,8 @@ from typing import Final
 
 from django.urls import path
 
+from portal.pages.changes.effects.effect import ChangeEffectView
+from portal.pages.changes.effects.week import WeekView
 from portal.pages.changes.history import ChangesView, RevisionPageView, RevisionsView
 from portal.pages.changes.sets.diff import ChangeDiffView
 from portal.pages.changes.sets.kept import ChangeTestsView
@@ -36,10 +38,12 @@ _REVISIONS: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
 urlpatterns = [
     path("changes/", ChangeListView.as_view(), name="change-list"),
     path("changes/-/new/", NewChangeView.as_view(), name="change-new"),
+    path("changes/-/week/", WeekView.as_view(), name="change-week"),
     path("changes/<str:number>/", ChangeOverviewView.as_view(), name="change"),
     path("changes/<str:number>/diff/", ChangeDiffView.as_view(), name="change-diff"),
     path("changes/<str:number>/replay/", ChangeReplayView.as_view(), name="change-replay"),
     path("changes/<str:number>/tests/", ChangeTestsView.as_view(), name="change-tests"),
+    path("changes/<str:number>/effect/", ChangeEffectView.as_view(), name="change-effect"),
     path("changes/<str:number>/timeline/", TimelineView.as_view(), name="change-timeline"),
     path("clusters/-/changes/", ChangesView.as_view(), name="changes"),
     *(

@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 
 CONFLICT: Final = 409
 INVALID: Final = 422
+_WRITTEN: Final = (
+    ChangeState.ROLLING_OUT,
+    ChangeState.STOPPED,
+    ChangeState.DONE,
+    ChangeState.REVERTED,
+)
+"""States in which a change has written something."""
 _STRAIGHT: Final = (
     ChangeState.DRAFT,
     ChangeState.IN_REVIEW,
@@ -100,13 +107,15 @@ class ChangePage(PortalPage):
         )
 
     def _tabs(self) -> Iterator[ChangeTab]:
-        tabs = (
+        tabs: list[tuple[str, str, int | None]] = [
             ("change", "Overview", None),
             ("change-diff", "Diff", self.visible_number),
             ("change-replay", "Replay", None),
             ("change-tests", "Tests", tests_at(self.groups, self.request.user).count()),
-            ("change-timeline", "Timeline", self.change.steps.count()),
-        )
+        ]
+        if self.change.stands in _WRITTEN:
+            tabs.append(("change-effect", "Effect", None))
+        tabs.append(("change-timeline", "Timeline", self.change.steps.count()))
         for route, label, number in tabs:
             address = reverse(route, args=[self.change.pk])
             yield ChangeTab(
