@@ -30,13 +30,19 @@ def at(moment: dt.datetime) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class DemoEdit:
-    """A manifest that somebody saved; ``back`` is how long ago."""
+    """A manifest that somebody saved; ``back`` is how long ago.
+
+    One with a title was proposed as a change, which somebody else published.
+    """
 
     back: timedelta
     cluster: str
     manifest: Mapping[str, Any]
     user: str
     reason: str
+    title: str = ""
+    ticket: str = ""
+    publisher: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +236,14 @@ ODD: Final = (
 """Pods that a person creates once, by hand; nearly all are denied."""
 
 
-def _container_range(namespace: str, **range_item: Any) -> dict[str, Any]:
+def _container_range(
+    namespace: str, *, labels: dict[str, str] | None = None, **range_item: Any
+) -> dict[str, Any]:
     spec = {"limits": [{"type": "Container", **range_item}]}
-    return _demo_manifest("LimitRange", "limits", namespace, spec)
+    manifest = _demo_manifest("LimitRange", "limits", namespace, spec)
+    if labels:
+        manifest["metadata"]["labels"] = labels
+    return manifest
 
 
 def _pod_quota(
@@ -281,6 +292,9 @@ CHANGES: Final = (
         _label_rule("ownership", "team", "enforce"),
         ADA,
         "the week is over",
+        title="Enforce ownership in web",
+        ticket="PLAT-2188",
+        publisher=GRACE,
     ),
     DemoEdit(
         timedelta(days=10, hours=5),
@@ -288,6 +302,9 @@ CHANGES: Final = (
         _container_range("reports", max={"cpu": "4", "memory": "2Gi"}, **_REPORTS),
         LIN,
         "two nodes ran out of memory on Tuesday",
+        title="Lower the memory maximum of reports",
+        ticket="PLAT-2207",
+        publisher=ADA,
     ),
     DemoEdit(
         timedelta(days=9, hours=7),
@@ -327,6 +344,9 @@ CHANGES: Final = (
         ),
         LIN,
         "give back what payments does not use",
+        title="Lower compute of payments",
+        ticket="PLAT-2231",
+        publisher=GRACE,
     ),
     DemoEdit(
         timedelta(hours=19),
@@ -341,5 +361,37 @@ CHANGES: Final = (
         _pod_quota("no-batch", "web", {"pods": "0"}, "batch"),
         ADA,
         "batch work has a namespace of its own",
+        title="Keep batch work out of web",
+        publisher=LIN,
     ),
 )
+OPEN_CHANGE: Final = (
+    DemoEdit(
+        timedelta(minutes=50),
+        "demo",
+        _container_range("reports", max={"cpu": "4", "memory": "2Gi"}, **_REPORTS),
+        LIN,
+        "nodes ran out of memory twice this week",
+        title="Lower the memory maximum to 2Gi",
+        ticket="PLAT-2214",
+    ),
+    DemoEdit(
+        timedelta(minutes=48),
+        "demo",
+        _container_range(
+            "payments",
+            labels={"managed-by": "platform"},
+            min={"cpu": "50m", "memory": "64Mi"},
+            max={"cpu": "2", "memory": "2Gi"},
+            default={"cpu": "500m", "memory": "512Mi"},
+            defaultRequest={"cpu": "250m", "memory": "256Mi"},
+            maxLimitRequestRatio={"cpu": "4"},
+        ),
+        LIN,
+        "nodes ran out of memory twice this week",
+    ),
+)
+"""The objects of a change that is still a draft; the first one names it."""
+OPEN_COMMENT: Final = (
+    timedelta(minutes=31), GRACE, "render needs 2.5Gi until it streams: let us replay this first"
+)  # fmt: skip

@@ -18,11 +18,13 @@ from policies.manifests.import_bundle import Author, ImportOptions, import_bundl
 from policies.manifests.sources import read_sources
 from policies.models import Cluster, QuotaUsagePoint, ResourceQuota
 from portal.dev.demo import connected
+from portal.dev.demo.change_story import propose_open, publish_edit
 from portal.dev.demo.month import Month
 from portal.dev.demo.plot import ADA, BEGAN, CHANGES, at
 
 if TYPE_CHECKING:
     from portal.dev.demo.month import DemoPod
+    from portal.dev.demo.plot import DemoEdit
 
 STORY: Final = Path(__file__).resolve().parent / "story"
 AUTHOR: Final = Author(user=ADA, reason="the policies of the shop move in")
@@ -40,17 +42,25 @@ def write_story() -> None:
     for demo_edit in CHANGES:
         month.live_until(now - demo_edit.back)
         with at(now - demo_edit.back):
-            services.apply_manifest(
-                cluster=Cluster.objects.get(name=demo_edit.cluster),
-                manifest=demo_edit.manifest,
-                user=demo_edit.user,
-                reason=demo_edit.reason,
-                create_namespace=True,
-            )
+            if demo_edit.title:
+                publish_edit(demo_edit)
+            else:
+                _save(demo_edit)
     month.live_until(now)
+    propose_open(now)
     backdate.keep(month.rows)
     _write_usage(month)
     _write_charges([pod for running_pods in month.running.values() for pod in running_pods])
+
+
+def _save(demo_edit: DemoEdit) -> None:
+    services.apply_manifest(
+        cluster=Cluster.objects.get(name=demo_edit.cluster),
+        manifest=demo_edit.manifest,
+        user=demo_edit.user,
+        reason=demo_edit.reason,
+        create_namespace=True,
+    )
 
 
 def import_file(path: Path, *, cluster: Cluster, author: Author) -> None:

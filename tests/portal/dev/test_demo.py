@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from datetime import timedelta
 from io import StringIO
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from admission.effect.effect import effect_of
+from admission.effect.writes import writes_of
 from admission.models import AuditEvent, Tally
 from admission.models.tally import added, counted
 from admission.record import owners
@@ -19,7 +22,7 @@ from admission.record.demand import demand_by_quota, waiting_owners
 from admission.record.policy_hits import hits_since
 from policies import services, snapshot
 from policies.ledger.recount import recount
-from policies.models import Cluster, LimitRange, QuotaUsage, WebhookCredential
+from policies.models import ChangeSet, Cluster, LimitRange, QuotaUsage, WebhookCredential
 from policies.snapshot import Authentication
 from portal.auth.accounts import ensure_first_admin
 from portal.dev.demo import CLUSTER, begin_demo, demo_credential, seed_demo
@@ -75,6 +78,20 @@ def test_demo_begins_with_a_month_that_adds_up() -> None:
     hits = hits_since(rows, timezone.now() - timedelta(days=1)).by_policy
     audited = hits[CLUSTER, "MetadataPolicy", "web", "cost-center"]
     assert audited.would_deny > audited.denied == 0
+
+
+@pytest.mark.servers
+def test_demo_has_published_changes_with_an_effect_and_one_that_is_proposed() -> None:
+    begin_demo()
+    by_state = Counter(ChangeSet.objects.values_list("state", flat=True))
+    assert by_state == {"done": 4, "draft": 1}
+    lowered = ChangeSet.objects.get(title="Lower compute of payments")
+    found = effect_of(
+        writes_of(lowered.items.all()), decisions=AuditEvent.objects.all(), now=timezone.now()
+    )
+    assert found is not None
+    assert found.after.denied > found.before.denied
+    assert "payments-api" in {each.name for each in found.owners[:3]}
 
 
 def test_demo_has_the_policies_of_both_stories() -> None:
