@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from admission.effect.effect import effect_of, name_owners
 from admission.effect.writes import writes_of
@@ -42,7 +42,7 @@ class ChangeEffectView(ChangePage):
 
     template_name = "changes/effects/effect.html"
     route = "change-effect"
-    http_method_names: ClassVar = ["get", "head", "options"]
+    http_method_names = ["get", "head", "options"]
     """It has no button of its own; those of the head belong to the overview."""
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
