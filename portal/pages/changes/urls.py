@@ -6,7 +6,7 @@ from typing import Final
 
 from django.urls import path
 
-from portal.pages.changes.effects.effect import ChangeEffectView
+from portal.pages.changes.effects.effect import EffectTabView
 from portal.pages.changes.effects.week import WeekView
 from portal.pages.changes.history import ChangesView, RevisionPageView, RevisionsView
 from portal.pages.changes.sets.diff import ChangeDiffView
@@ -43,7 +43,7 @@ urlpatterns = [
     path("changes/<str:number>/diff/", ChangeDiffView.as_view(), name="change-diff"),
     path("changes/<str:number>/replay/", ChangeReplayView.as_view(), name="change-replay"),
     path("changes/<str:number>/tests/", ChangeTestsView.as_view(), name="change-tests"),
-    path("changes/<str:number>/effect/", ChangeEffectView.as_view(), name="change-effect"),
+    path("changes/<str:number>/effect/", EffectTabView.as_view(), name="change-effect"),
     path("changes/<str:number>/timeline/", TimelineView.as_view(), name="change-timeline"),
     path("clusters/-/changes/", ChangesView.as_view(), name="changes"),
     *(

@@ -1,4 +1,4 @@
-"""ChangeEffectView, a tab of a published change: answers before and after it, and by owner."""
+"""EffectTabView, a tab of a published change: answers before and after it, and by owner."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class EffectFigure:
     is_worse: bool = False
 
 
-class ChangeEffectView(ChangePage):
+class EffectTabView(ChangePage):
     """What a change did to the decisions that one sees."""
 
     template_name = "changes/effects/effect.html"
