@@ -20,6 +20,7 @@ from policies.models import RoleBinding
 from portal.auth.invitations import may_link, new_link
 from portal.pages.access.effective_access import COLUMNS, QUESTIONS
 from portal.pages.access.invite_form import InviteForm
+from portal.pages.access.keepers import tab_numbers
 from portal.pages.access.person import panel_of
 from portal.pages.access.role_form import ROLE_WORDS, BindingForm, places_to_offer
 from portal.pages.access.subjects import (
@@ -101,9 +102,13 @@ class _RolesPage(PortalPage):
         )
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Add who may open the pages beside this one."""
-        keeps_accounts = roles.may(self.request.user, roles.KEEP_ACCOUNTS)
-        return super().get_context_data(**kwargs, keeps_accounts=keeps_accounts)
+        """Add who may open the pages beside this one, and how much they have."""
+        reader = self.request.user
+        return super().get_context_data(
+            **kwargs,
+            keeps_accounts=roles.may(reader, roles.KEEP_ACCOUNTS),
+            tab_numbers=tab_numbers(reader),
+        )
 
     def _taken_binding(self) -> RoleBinding:
         return get_object_or_404(RoleBinding, pk=whole_number(self.request.POST["take"]))

@@ -99,6 +99,32 @@ def test_number_of_queries_does_not_grow(world: Mapping[str, Any]) -> None:
     assert numbers[0] == numbers[1]
 
 
+PLACES = ["/people/", "/people/roles/", "/people/service-accounts/", "/people/tokens/"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_tabs_have_the_numbers_of_what_the_reader_sees(
+    world: Mapping[str, Any], place: str
+) -> None:
+    ApiToken.objects.create(user=world["bob"], name="laptop")
+    client = signed_in(world["root"])
+    pages: dict[str, Any] = {address: client.get(address).context for address in PLACES}
+    numbers = pages[place]["tab_numbers"]
+    assert numbers == {
+        "people": pages["/people/"]["number"],
+        "roles": len(pages["/people/roles/"]["bindings"]),
+        "services": len(pages["/people/service-accounts/"]["page"]),
+        "tokens": pages["/people/tokens/"]["number"],
+    }
+
+
+def test_tabs_of_others_count_neither_tokens_nor_accounts(world: Mapping[str, Any]) -> None:
+    client = signed_in(people.person("narrow", "admin", cluster="prod", namespace="team-a"))
+    page: Any = client.get("/people/")
+    assert set(page.context["tab_numbers"]) == {"people", "roles"}
+    assert page.context["tab_numbers"]["people"] == page.context["number"]
+
+
 def test_token_is_revoked_by_keepers_of_accounts_alone(world: Mapping[str, Any]) -> None:
     token = ApiToken.objects.create(user=world["bob"], name="laptop")[0]
     revoke = {"revoke": str(token.public_id)}
