@@ -1,4 +1,4 @@
-"""Middleware: X-Request-Id, probe views, the 429 page of Throttled, no-store; get_response."""
+"""Middleware: X-Request-Id, probes, pages of 429 and 409 (writes to the past), no-store."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
+_READING: Final = ("GET", "HEAD", "OPTIONS")
+_PROGRAMS: Final = ("/api/", "/admission/")
 _WELL_FORMED: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -79,6 +81,20 @@ class ThrottledMiddleware:
         response = render(request, "429.html", {"seconds": seconds}, status=429)
         response["Retry-After"] = str(seconds)
         return response
+
+
+class PastMiddleware:
+    """Refuses every write to an address of the past (``?at=``); the API refuses it by itself."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer 409 without looking at what was sent."""
+        is_page = not request.path.startswith(_PROGRAMS)
+        if request.method not in _READING and is_page and "at" in request.GET:
+            return render(request, "409.html", {"now": request.path}, status=409)
+        return self.get_response(request)
 
 
 class NoStoreMiddleware:

@@ -155,6 +155,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "portal.middleware.ThrottledMiddleware",
+    "portal.middleware.PastMiddleware",
 ]
 # For reviews that the web server answers; Django's test client goes through the list above.
 ADMISSION_MIDDLEWARE = ["portal.middleware.RequestIdMiddleware"]

@@ -1,5 +1,6 @@
 """The stored state as of an instant, read from what is on record. Writes nothing."""
 
+from policies.history.compare import COMPARED_KINDS, PastDifference, compare
 from policies.history.horizon import Horizon, horizon, require_known
 from policies.history.instants import InstantError, format_instant, parse_instant
 from policies.history.objects import (
@@ -18,12 +19,15 @@ from policies.history.roles import PastBinding, role_bindings_at
 from policies.history.usage import used_at
 
 __all__ = [
+    "COMPARED_KINDS",
     "POLICY_KINDS",
     "Horizon",
     "InstantError",
     "PastBinding",
+    "PastDifference",
     "PastObject",
     "class_versions_at",
+    "compare",
     "format_instant",
     "horizon",
     "in_force",

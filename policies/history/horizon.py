@@ -55,5 +55,7 @@ def require_known(record: str, oldest: dt.datetime | None, instant: dt.datetime)
     if oldest is None:
         raise InstantError("before_horizon", f"the record of {record} is empty")
     if instant < oldest:
-        message = f"the record of {record} begins at {format_instant(oldest)}"
+        # The first whole second that can be shown: people type no smaller parts.
+        begin = oldest + dt.timedelta(microseconds=-oldest.microsecond % 1_000_000)
+        message = f"the record of {record} begins at {format_instant(begin)}"
         raise InstantError("before_horizon", message)

@@ -19,5 +19,6 @@ FAMILIES = (
     "replays",
     "shell",
     "parts",
+    "past",
 )
 urlpatterns = [path("", include(f"portal.pages.{family}.urls")) for family in FAMILIES]

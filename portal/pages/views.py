@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from django.contrib import messages
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import NoReverseMatch, reverse
 from django.utils.cache import add_never_cache_headers
 from django.views.generic import TemplateView
@@ -17,6 +18,8 @@ from policies.drafts.kinds import BY_NAME
 from policies.models import Cluster
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from django.http import HttpRequest, HttpResponseBase
 
     from policies.drafts.kinds import EditableKind
@@ -74,6 +77,12 @@ PAUSING: Final = "sync.change_clusterconnection"
 """The permission to pause a cluster's sync, and to resume it."""
 
 
+AT: Final = "at"
+"""The parameter of an address that names an instant of the past."""
+PAST: Final[dict[str, Callable[..., HttpResponseBase]]] = {}
+"""Pages as of an instant, by the name of the route that shows the present; ``past`` fills it."""
+
+
 class PortalPage(LoginRequiredMixin, TemplateView):
     """A page for signed-in people, whose form may need a permission. Never cached."""
 
@@ -81,6 +90,8 @@ class PortalPage(LoginRequiredMixin, TemplateView):
     """The permission that the page's form needs; a page without one has no form."""
     somewhere: ClassVar[str] = ""
     """The permission without which, in whatever place, the page does not open."""
+    is_past: ClassVar[bool] = False
+    """Whether the page itself shows the past."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Check sign-in and permission before the page does anything."""
@@ -91,6 +102,8 @@ class PortalPage(LoginRequiredMixin, TemplateView):
         # PostgreSQL refuses NUL in texts with an error; no stored name has one.
         if any("\0" in str(value) for value in kwargs.values()):
             raise Http404
+        if AT in request.GET and not self.is_past:
+            return as_of(request, kwargs)
         self.find(kwargs)
         if request.method == "POST" and not self.may_post():
             raise PermissionDenied
@@ -127,6 +140,17 @@ class PortalPage(LoginRequiredMixin, TemplateView):
     def username(self) -> str:
         """The signed-in person, as history names people."""
         return self.request.user.get_username()
+
+
+def as_of(request: HttpRequest, names: dict[str, Any]) -> HttpResponseBase:
+    """The page of an address in the past; a page that has no past is led to as it is now."""
+    route = request.resolver_match.url_name if request.resolver_match else ""
+    if past_page := PAST.get(route or ""):
+        return past_page(request, **names)
+    query = request.GET.copy()
+    query.pop(AT)
+    messages.info(request, "This page has no past: it shows the present.")
+    return redirect(f"{request.path}?{query.urlencode()}" if query else request.path)
 
 
 class ClusterPage(PortalPage):

@@ -64,6 +64,7 @@ def main() -> None:
         "conflict": _object("conflict"),
         "replay": _replayed(),
         "change": _change(),
+        "then": f"{timezone.now():%Y-%m-%dT%H:%M:%SZ}",
         "denied": _newest("denied"),
         "mutated": _newest("mutated"),
         "errors": {name: render_to_string(name) for name in ERRORS},

@@ -11,6 +11,7 @@ from django.urls import reverse
 from policies import roles
 from portal.pages.shell.chosen import ClusterChoice, chosen_cluster, cluster_choices
 from portal.pages.shell.times import zone_label, zone_of
+from portal.pages.views import AT, PAST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,6 +62,10 @@ class Shell:
     choices: Sequence[ClusterChoice]
     zone: str
     account_tabs: Sequence[NavigationItem]
+    can_look_back: bool = False
+    """Whether the page can be shown as of an instant."""
+    kept: Sequence[tuple[str, str]] = ()
+    """The fields of the address that stay when an instant is chosen."""
 
     @property
     def query(self) -> str:
@@ -152,7 +157,7 @@ def shell_of(request: HttpRequest) -> Shell:
         zone = zone_label(zone_of(request))
         return Shell((), (), is_top=False, chosen="", choices=(), zone=zone, account_tabs=())
     chosen = chosen_cluster(request)
-    groups = tuple(_groups(request.user, chosen, route))
+    groups = tuple(_groups(request.user, chosen, route, request.GET.get(AT, "")))
     crumbs = _crumbs(groups, route)
     return Shell(
         groups=groups,
@@ -164,10 +169,12 @@ def shell_of(request: HttpRequest) -> Shell:
         account_tabs=tuple(_account_tabs(request.user, route))
         if route.startswith(_ACCOUNT_ROUTES)
         else (),
+        can_look_back=route in PAST and AT not in request.GET,
+        kept=[(name, str(value)) for name, value in request.GET.items() if name != AT],
     )
 
 
-def _groups(user: Any, chosen: str, route: str) -> Iterator[NavigationGroup]:
+def _groups(user: Any, chosen: str, route: str, at: str) -> Iterator[NavigationGroup]:
     belongs_to = next((key for start, key in _ITEM_OF_ROUTE if route.startswith(start)), "")
     for label, pages in _GROUPS:
         items = [
@@ -175,7 +182,7 @@ def _groups(user: Any, chosen: str, route: str) -> Iterator[NavigationGroup]:
                 page.key,
                 page.label,
                 page.icon,
-                _address(page, user, chosen),
+                _address(page, user, chosen, at if page.route in PAST else ""),
                 _current(page, belongs_to, route),
                 page.counts,
             )
@@ -198,16 +205,17 @@ def _is_offered(key: str, user: Any) -> bool:
             return True
 
 
-def _address(page: _Page, user: Any, chosen: str) -> str:
+def _address(page: _Page, user: Any, chosen: str, at: str) -> str:
     # Only somebody who sees the whole cluster may open the list of its objects.
     is_open = page.of_cluster != "cluster-objects" or roles.sees(user, chosen, "")
     if page.of_cluster and chosen and is_open:
-        return reverse(page.of_cluster, args=[chosen])
-    return reverse(page.route) + _query(chosen)
+        return reverse(page.of_cluster, args=[chosen]) + _query("", at)
+    return reverse(page.route) + _query(chosen, at)
 
 
-def _query(chosen: str) -> str:
-    return f"?{urlencode({'cluster': chosen})}" if chosen else ""
+def _query(chosen: str, at: str = "") -> str:
+    kept = {name: value for name, value in (("cluster", chosen), (AT, at)) if value}
+    return f"?{urlencode(kept)}" if kept else ""
 
 
 def _current(page: _Page, belongs_to: str, route: str) -> str:

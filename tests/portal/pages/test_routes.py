@@ -117,6 +117,20 @@ def test_nothing_is_sent_without_the_token_of_this_site() -> None:
 
 
 @pytest.mark.usefixtures("world")
+def test_nothing_is_written_at_an_address_of_the_past() -> None:
+    client, before, taken = signed_in(), tables(), []
+    for address in PAGES:
+        status = client.post(
+            f"{address}?at=2026-01-01T00:00Z", headers={"accept": "*/*"}
+        ).status_code
+        refused = {400, 404, 405, 415} if address.startswith("/api/") else {409}
+        if status not in refused:
+            taken.append((address, status))
+    assert taken == []
+    assert tables() == before
+
+
+@pytest.mark.usefixtures("world")
 def test_a_token_does_not_help_from_a_foreign_site() -> None:
     client = signed_in(checks=True)
     client.cookies["csrftoken"] = "y" * 32

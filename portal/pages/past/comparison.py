@@ -1,0 +1,92 @@
+"""ComparisonView: two instants of a namespace, a cluster or the fleet, compared in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.utils import timezone
+
+from policies import history, roles
+from policies.models import PolicyRevision
+from portal.pages.lists import page_of
+from portal.pages.past.page import CHIPS, clusters_seen
+from portal.pages.views import PortalPage, revision_address
+
+if TYPE_CHECKING:
+    import datetime as dt
+
+    from policies.history import PastDifference
+
+
+class ComparisonView(PortalPage):
+    """What differs between two instants; without them yesterday and now."""
+
+    template_name = "past/comparison.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """The differences that the reader may see, or what is wrong with the instants."""
+        asked, user = self.request.GET, self.request.user
+        place = {
+            name: asked.get(name, "").replace("\0", "").strip() for name in ("cluster", "namespace")
+        }
+        seen = clusters_seen(user)
+        names = [name for name in seen if place["cluster"] in ("", name)]
+        horizon = history.horizon(place["cluster"])
+        now = timezone.now()
+        usual = {
+            "from": history.format_instant(now - CHIPS[1][1]),
+            "to": history.format_instant(now),
+        }
+        texts = {name: asked.get(name, "") or usual[name] for name in usual}
+        found, errors = self._compared(names, place["namespace"], texts, horizon)
+        shown = [each for each in found if _is_seen(user, each)]
+        page = page_of(shown, self.request)
+        return super().get_context_data(
+            **kwargs,
+            **place,
+            begin=texts["from"],
+            end=texts["to"],
+            errors=errors,
+            horizon=horizon,
+            clusters=seen,
+            page=page,
+            lines=_lines(page.object_list),
+        )
+
+    def _compared(
+        self, names: list[str], namespace: str, texts: dict[str, str], horizon: history.Horizon
+    ) -> tuple[list[PastDifference], dict[str, str]]:
+        instants: dict[str, dt.datetime] = {}
+        errors: dict[str, str] = {}
+        for name, text in texts.items():
+            try:
+                instants[name] = history.parse_instant(text, now=timezone.now())
+                if not self.request.GET.get(name):
+                    continue
+                history.require_known("policies", horizon.policies, instants[name])
+            except history.InstantError as error:
+                errors[name] = str(error)
+        if errors:
+            return [], errors
+        begin, end = instants["from"], instants["to"]
+        return history.compare(names, begin, end, namespace=namespace), {}
+
+
+def _is_seen(user: Any, found: PastDifference) -> bool:
+    namespace = found.name if found.kind == "Namespace" else found.namespace
+    return roles.sees(user, found.cluster, namespace)
+
+
+def _lines(differences: Any) -> list[dict[str, Any]]:
+    lines = []
+    for each in differences:
+        newest = each.after or each.before
+        row = PolicyRevision(
+            cluster=each.cluster,
+            namespace=each.namespace,
+            kind=each.kind,
+            name=each.name,
+            number=newest.number,
+        )
+        lines.append({"found": each, "newest": newest, "address": revision_address(row)})
+    return lines

@@ -1,0 +1,100 @@
+"""PastPage: the instant of an address, its banner with the horizon, what the reader may see."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlencode
+
+from django.http import Http404
+from django.utils import timezone
+
+from policies import history, roles
+from policies.models import Cluster, PolicyRevision
+from portal.pages.lists import search_of
+from portal.pages.views import AT, PAST, PortalPage
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+CHIPS = (("1 hour ago", dt.timedelta(hours=1)), ("Yesterday", dt.timedelta(days=1)),
+         ("A week ago", dt.timedelta(days=7)))  # fmt: skip
+
+
+class PastPage(PortalPage):
+    """A page as the portal showed it at an instant; a wrong instant is answered with a choice."""
+
+    is_past = True
+    title: ClassVar[str] = ""
+    http_method_names = ["get", "head", "options"]
+    instant: dt.datetime
+    horizon: history.Horizon
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Show the instant, or say with 400 why it cannot be shown."""
+        self.horizon = history.horizon(str(kwargs.get("cluster", "")))
+        try:
+            self.instant = self.instant_of(request.GET.get(AT, ""))
+        except history.InstantError as error:
+            return self.refused(error)
+        return super().get(request, *args, **kwargs)
+
+    def refused(self, error: history.InstantError) -> HttpResponse:
+        """The page of an instant that cannot be shown."""
+        context = {"title": self.title, "error": str(error), **self.frame("")}
+        return self.response_class(
+            request=self.request, template=["past/unknown.html"], context=context, status=400
+        )
+
+    def instant_of(self, text: str) -> dt.datetime:
+        """Read an instant that the record of policies reaches; raises ``InstantError``."""
+        instant = history.parse_instant(text, now=timezone.now())
+        history.require_known("policies", self.horizon.policies, instant)
+        return instant
+
+    def frame(self, at: str) -> dict[str, Any]:
+        """What the banner and the picker show."""
+        kept = [(name, value) for name, value in self.request.GET.items() if name != AT]
+        now = timezone.now().replace(second=0, microsecond=0)
+        return {
+            "at": at,
+            "at_query": urlencode({AT: at}),
+            "horizon": self.horizon,
+            "kept": kept,
+            "now_address": self.request.path + (f"?{urlencode(kept)}" if kept else ""),
+            "latest": f"{now:%Y-%m-%dT%H:%M}",
+            "chips": [
+                (words, f"?{urlencode([*kept, (AT, history.format_instant(now - ago))])}")
+                for words, ago in CHIPS
+            ],
+        }
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Add the banner, the picker and the words searched for."""
+        at = history.format_instant(self.instant)
+        return super().get_context_data(
+            **kwargs,
+            **self.frame(at),
+            title=self.title,
+            instant=self.instant,
+            knows_usage=self.horizon.knows_usage(self.instant),
+            search=search_of(self.request.GET),
+        )
+
+
+def clusters_seen(user: Any) -> list[str]:
+    """The clusters on record of which the user may see any part, deleted ones included."""
+    names = PolicyRevision.objects.filter(kind=Cluster.kind).order_by("cluster")
+    known = names.values_list("cluster", flat=True).distinct()
+    return [name for name in known if roles.sees(user, name)]
+
+
+def require_seen(user: Any, cluster: str, namespace: str | None) -> None:
+    """Raise Http404 for a place that the user may not see."""
+    if not roles.sees(user, cluster, namespace):
+        raise Http404
+
+
+def offers_past(route: str) -> bool:
+    """Whether a page can be shown as of an instant."""
+    return route in PAST
