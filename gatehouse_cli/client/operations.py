@@ -71,6 +71,7 @@ NAMESPACES_MANAGERS_RETRIEVE: Final[ApiOperation[ObjectManagersJson]] = ApiOpera
 NAMESPACES_EFFECTIVE_RETRIEVE: Final[ApiOperation[EffectivePoliciesJson]] = ApiOperation(
     "GET",
     "/api/v1/namespaces/{id}/effective/",
+    query="at",
 )
 NAMESPACECLASSES_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
     "GET",

@@ -10,8 +10,8 @@ from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
-from policies import filters, preconditions, roles, services, snapshot
-from policies.api import deletion, effective, export, serializers
+from policies import filters, history, preconditions, roles, services, snapshot
+from policies.api import deletion, effective, export, instants, serializers
 from policies.api.access import OF_CLUSTERS, OF_NAMESPACES
 from policies.api.bodies import check_body
 from policies.api.recorded_view import PolicyView, RecordedView
@@ -186,14 +186,25 @@ class NamespaceView(RecordedView):
 
     @extend_schema(responses=effective.EffectivePoliciesSerializer)
     @action(detail=True, methods=["get"])
-    def effective(self, _request: Request, **_names: Any) -> Response:
-        """The policies that decide in this namespace, in their order of evaluation."""
+    def effective(self, request: Request, **_names: Any) -> Response:
+        """The policies that decide in this namespace, or did at an instant, in their order."""
         namespace = self.get_object()
-        return Response(effective.render(snapshot.load(namespace.owner.name, namespace.name)))
+        cluster, name = namespace.owner.name, namespace.name
+        instant = instants.instant_of(request, cluster=cluster)
+        if instant is None:
+            return Response(effective.render(snapshot.load(cluster, name)))
+        with_usage = history.horizon(cluster).knows_usage(instant)
+        then = history.load_at(cluster, name, instant, with_usage=with_usage)
+        return Response(effective.render(then))
 
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
-        """Reading the policies in effect has none."""
-        return () if action == "effective" else super().parameters_of(action)
+        """The policies in effect can be read as of an instant."""
+        return (instants.AT,) if action == "effective" else super().parameters_of(action)
+
+    def problems_of(self, method: str, *, is_detail: bool) -> dict[int, str]:
+        """Add the answer to an instant that no record reaches."""
+        problems = super().problems_of(method, is_detail=is_detail)
+        return problems | instants.BEFORE_HORIZON if self.action == "effective" else problems
 
 
 class PriorityClassView(RecordedView):

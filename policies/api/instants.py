@@ -1,0 +1,50 @@
+"""``?at=`` of reads: the instant whose state is answered, or the problem that it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import status
+from rest_framework.exceptions import APIException
+
+from policies import history
+from policies.rest import BadParameterError
+
+if TYPE_CHECKING:
+    import datetime as dt
+
+    from rest_framework.request import Request
+
+AT: Final = OpenApiParameter(
+    "at",
+    {"type": "string", "format": "date-time"},
+    description="as of this instant of the past, such as 2026-11-03T14:05Z; else as it is now",
+)
+BEFORE_HORIZON: Final = {410: "the instant lies before what is on record"}
+
+
+class BeforeHorizonError(APIException):
+    """An instant before the record begins: 410 with the time from which on it is known."""
+
+    status_code = status.HTTP_410_GONE
+
+    def __init__(self, error: history.InstantError) -> None:
+        super().__init__({"errors": {AT.name: [{"code": error.code, "message": str(error)}]}})
+
+
+def instant_of(request: Request, *, cluster: str) -> dt.datetime | None:
+    """The instant that is asked for, None for now; raises ``APIException``."""
+    text: Any = request.query_params.get(AT.name)
+    if text is None:
+        return None
+    try:
+        instant = history.parse_instant(text, now=timezone.now())
+    except history.InstantError as error:
+        raise BadParameterError(AT.name, str(error), code=error.code) from error
+    try:
+        history.require_known("policies", history.horizon(cluster).policies, instant)
+    except history.InstantError as error:
+        raise BeforeHorizonError(error) from error
+    return instant
