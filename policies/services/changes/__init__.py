@@ -18,6 +18,7 @@ from policies.services.changes.permissions import (
     visible_changes,
     visible_items,
     visible_steps,
+    waiting_number,
 )
 from policies.services.changes.publish import publish, revert
 from policies.services.changes.rebase import MergeConflictError, Rebased, moved, rebase
@@ -67,5 +68,6 @@ __all__ = [
     "visible_changes",
     "visible_items",
     "visible_steps",
+    "waiting_number",
     "withdraw",
 ]
