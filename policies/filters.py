@@ -23,6 +23,8 @@ from policies.lists.selection import (
 )
 from policies.models import (
     ApiToken,
+    ApprovalRule,
+    ApprovalRuleChange,
     ChangeItem,
     ChangeSet,
     Charge,
@@ -161,12 +163,35 @@ class KeptTestFilter(_InNamespaceFilter):
 _STATES: Final = [(state.value, state.words) for state in ChangeState]
 
 
+class ApprovalRuleFilter(django_filters.FilterSet):
+    """Rules of approval by name, and whether they are in force."""
+
+    name = django_filters.CharFilter(label="Name")
+    enabled = TrueFalseFilter()
+
+    class Meta(_ListOptions):
+        model = ApprovalRule
+        fields: ClassVar = {"created": _TIME, "updated": _TIME}
+
+
+class ApprovalRuleChangeFilter(django_filters.FilterSet):
+    """Writes of rules by rule, action, user and time."""
+
+    rule = django_filters.CharFilter(label="Rule")
+    actor = django_filters.CharFilter(label="Actor")
+
+    class Meta(_ListOptions):
+        model = ApprovalRuleChange
+        fields: ClassVar = {"action": ["exact"], "created": _TIME}
+
+
 class ChangeFilter(django_filters.FilterSet):
     """Changes by state, author, the places of their objects, and time."""
 
     state = django_filters.ChoiceFilter(choices=_STATES)
     state__in = ChoiceInFilter(field_name="state", choices=_STATES)
     author = django_filters.CharFilter(label="Author")
+    unreviewed = TrueFalseFilter()
     cluster = django_filters.CharFilter(method="with_object", label="Cluster")
     namespace = django_filters.CharFilter(method="with_object", label="Namespace")
 

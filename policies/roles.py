@@ -194,6 +194,15 @@ def _is_boundless(user: Any) -> bool:
     return bool(user.is_superuser) and not is_scoped(user)
 
 
+def roles_at(user: Any, cluster: str, namespace: str) -> frozenset[str]:
+    """The roles that the user has in a namespace; a superuser is admin everywhere."""
+    if not user.is_active:
+        return frozenset()
+    if _is_boundless(user):
+        return frozenset({_Role.ADMIN.value})
+    return frozenset(each.role for each in bindings_of(user) if each.covers(cluster, namespace))
+
+
 def sees(user: Any, cluster: str, namespace: str | None = None) -> bool:
     """Whether the user may see a namespace; ``""``: the whole cluster; None: any part of it."""
     if _is_boundless(user):

@@ -309,6 +309,8 @@ SPECTACULAR_SETTINGS = {
         "CoreVersionEnum": ["v1"],
         "PolicyVersionEnum": ["policy.gatehouse.dev/v1alpha1"],
         "SchedulingVersionEnum": ["scheduling.k8s.io/v1"],
+        "ApprovingRoleEnum": "policies.change_sets.approvals.terms.APPROVING_ROLES",
+        "RoleEnum": "policies.models.RoleBinding.Role",
         "ChangeStateEnum": "policies.change_sets.states.STATES",
         "ChangeStepEnum": "policies.change_sets.states.STEPS",
         "EnforcementEnum": "policies.object_rules.MODES",

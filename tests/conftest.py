@@ -126,6 +126,7 @@ RECORDS = (
     "policies.migrations.0010_ledger_entries",
     "policies.migrations.0013_change_sets",
     "policies.migrations.0016_sign_ins_append_only",
+    "policies.migrations.0018_approvals",
 )
 
 

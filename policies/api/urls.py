@@ -15,6 +15,7 @@ from policies.api.accounts.service_accounts import (
 )
 from policies.api.accounts.tokens import OwnTokenView
 from policies.api.apply import ApplyView
+from policies.api.changes.approval_rules import ApprovalRuleChangeView, ApprovalRuleView
 from policies.api.changes.views import ChangeView
 from policies.api.classes.views import ClassMemberView, ClassPolicyView, NamespaceClassView
 from policies.api.kept_tests.views import KeptTestView
@@ -32,6 +33,8 @@ router.register("metadatapolicies", views.MetadataPolicyView, basename="api-meta
 router.register("resourcequotas", views.ResourceQuotaView, basename="api-resourcequota")
 router.register("tests", KeptTestView, basename="api-test")
 router.register("changes", ChangeView, basename="api-change")
+router.register("approvalrules", ApprovalRuleView, basename="api-approvalrule")
+router.register("approvalrulechanges", ApprovalRuleChangeView, basename="api-approvalrulechange")
 router.register("priorityclasses", views.PriorityClassView, basename="api-priorityclass")
 router.register("namespaceclasses", NamespaceClassView, basename="api-namespaceclass")
 router.register("classmembers", ClassMemberView, basename="api-classmember")

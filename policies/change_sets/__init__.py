@@ -1,1 +1,1 @@
-"""What a change set may do and hold: states, content hash, three-way merge. Plain, no Django."""
+"""Change sets: states, content hash, three-way merge, needed approvals. Plain, no Django."""

@@ -36,8 +36,11 @@ class StepKind(StrEnum):
     SUBMIT = "submit"
     WITHDRAW = "withdraw"
     APPROVE = "approve"
+    PASS = "pass"  # noqa: S105 - no secret: the last thing that a rule asked for is there
     REQUEST_CHANGES = "request_changes"
     PUBLISH = "publish"
+    PUBLISH_NOW = "publish_now"
+    REVIEW = "review"
     START = "start"
     FINISH = "finish"
     STOP = "stop"
@@ -58,9 +61,14 @@ _TRANSITIONS: Final[Mapping[StepKind, Mapping[ChangeState, ChangeState]]] = {
     StepKind.COMMENT: {state: state for state in ChangeState},
     StepKind.SUBMIT: {_DRAFT: _REVIEWED},
     StepKind.WITHDRAW: dict.fromkeys((_REVIEWED, _APPROVED), _DRAFT),
-    StepKind.APPROVE: {_REVIEWED: _APPROVED},
+    # One of several perhaps; what was approved may need another one, by a rule made since.
+    StepKind.APPROVE: {_REVIEWED: _REVIEWED, _APPROVED: _APPROVED},
+    StepKind.PASS: {_REVIEWED: _APPROVED},
     StepKind.REQUEST_CHANGES: dict.fromkeys((_REVIEWED, _APPROVED), _DRAFT),
     StepKind.PUBLISH: {_APPROVED: _DONE},
+    # In an emergency, without approvals; somebody else reviews it afterwards.
+    StepKind.PUBLISH_NOW: dict.fromkeys(_UNPUBLISHED, _DONE),
+    StepKind.REVIEW: {state: state for state in (_DONE, ChangeState.REVERTED)},
     StepKind.START: {_APPROVED: _ROLLING},
     StepKind.FINISH: {_ROLLING: _DONE},
     StepKind.STOP: {_ROLLING: _STOPPED},

@@ -1,6 +1,8 @@
 """Tables of policies: columns, constraints, ``to_manifest``, ``read_manifest``. No service."""
 
+from policies.models.changes.approval_rule import ApprovalRule, ApprovalRuleChange
 from policies.models.changes.change_set import ChangeItem, ChangeSet, ChangeStep
+from policies.models.changes.review import ChangeApproval, ChangeCheck, ChangeLook
 from policies.models.cluster import Cluster, Namespace, Recorded
 from policies.models.compilable import CompilablePolicy
 from policies.models.credentials import KeyCheck, SignIn, SignInCount, WebhookCredential
@@ -30,7 +32,12 @@ from policies.models.tokens import ApiToken, ServiceAccount
 
 __all__ = [
     "ApiToken",
+    "ApprovalRule",
+    "ApprovalRuleChange",
+    "ChangeApproval",
+    "ChangeCheck",
     "ChangeItem",
+    "ChangeLook",
     "ChangeSet",
     "ChangeStep",
     "Charge",

@@ -7,6 +7,7 @@ has the engine's decision, the cause of each change, and the cost for every quot
 from policies.simulation.costs import Cost, CostLine
 from policies.simulation.explain import Cause, ExplainedField, FieldSource
 from policies.simulation.kept_tests import judged, run_tests, tests_of
+from policies.simulation.proposed import with_proposed
 from policies.simulation.restart_preview import Refused, RunningPod, refused_restarts
 from policies.simulation.simulate import Simulation, request_for, run, simulate, with_unsaved
 
@@ -26,5 +27,6 @@ __all__ = [
     "run_tests",
     "simulate",
     "tests_of",
+    "with_proposed",
     "with_unsaved",
 ]

@@ -164,7 +164,7 @@ def run(
     )
 
 
-_POLICY_SET_FIELDS: Final = {
+POLICY_SET_FIELDS: Final = {
     "LimitRange": "limit_ranges",
     "MetadataPolicy": "metadata_policies",
     "ResourceQuota": "resource_quotas",
@@ -198,7 +198,7 @@ def _with_policy(policies: PolicySet, policy: Policy) -> PolicySet:
         hard = policy.spec_hard
         used = {name: stored_used.get(name, ZERO) for name in hard if is_tracked(name)}
         policy = dataclasses.replace(policy, hard=hard, used=used)
-    policy_field = _POLICY_SET_FIELDS[policy.ref.kind]
+    policy_field = POLICY_SET_FIELDS[policy.ref.kind]
     other_policies = [each for each in getattr(policies, policy_field) if each.name != policy.name]
     # In the order of the snapshot, since the order of policies decides.
     policies_in_order = sorted([*other_policies, policy], key=lambda each: each.name.encode())

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 from policies.change_sets.states import StepRefusedError
 from policies.problem_details import problem, problem_of_errors, respond
 from policies.services.changes import (
+    ApprovalRefusedError,
+    ApprovalsMissingError,
     ItemsRefusedError,
     MergeConflictError,
     OutdatedChangeError,
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 _CONFLICT: Final = 409
 _INVALID: Final = 400
+_FORBIDDEN: Final = 403
+_BY_ROLE: Final = frozenset({"own_change", "no_role"})
 _MOVED: Final = frozenset({"base_moved", "written_since"})
 
 
@@ -34,6 +38,16 @@ def change_refusal(exc: Exception) -> Response | None:
         return respond(problem_of_errors(_CONFLICT, errors, name="merge-conflict"))
     if isinstance(exc, ItemsRefusedError):
         return _items_refused(exc)
+    return _of_approvals(exc)
+
+
+def _of_approvals(exc: Exception) -> Response | None:
+    if isinstance(exc, ApprovalsMissingError):
+        errors = {"approvals": [{"code": "missing", "message": each.words} for each in exc.needs]}
+        return respond(problem_of_errors(_CONFLICT, errors, name="approvals-missing"))
+    if isinstance(exc, ApprovalRefusedError):
+        status = _FORBIDDEN if exc.code in _BY_ROLE else _CONFLICT
+        return respond(problem(status, str(exc), name=exc.code.replace("_", "-")))
     return None
 
 

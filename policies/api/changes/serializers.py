@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rest_framework import serializers
 
+from policies.api.changes.approval_parts import ChangeReviewSerializer
 from policies.change_sets.states import STATES, STEPS
 from policies.manifests import diff_in_words
 from policies.models.changes.change_set import LONGEST_NOTE, MOST_ITEMS
@@ -13,7 +14,7 @@ from policies.object_rules import MODES
 from policies.openapi import OBJECT, Answered, DescribedField, or_null
 from policies.rest import DocumentsField
 from policies.services import KINDS
-from policies.services.changes import visible_items, visible_steps
+from policies.services.changes import shown_review, visible_items, visible_steps
 
 if TYPE_CHECKING:
     from policies.models import ChangeItem, ChangeSet
@@ -70,6 +71,9 @@ class ChangeSerializer(Answered, serializers.Serializer[Any]):
     content_hash = serializers.CharField(
         read_only=True, help_text="SHA-256 of all bases and contents"
     )
+    unreviewed = serializers.BooleanField(
+        read_only=True, help_text="published without approvals, and reviewed by nobody else yet"
+    )
     created = serializers.DateTimeField(read_only=True)
     updated = serializers.DateTimeField(read_only=True)
 
@@ -82,6 +86,7 @@ class ChangeDetailSerializer(ChangeSerializer):
         read_only=True, help_text="so many objects lie where the caller sees nothing"
     )
     steps = ChangeStepSerializer(many=True, read_only=True)
+    review = ChangeReviewSerializer(read_only=True)
 
     def to_representation(self, instance: ChangeSet) -> dict[str, Any]:
         """Add the objects and notes that the caller may see, and all steps."""
@@ -93,6 +98,7 @@ class ChangeDetailSerializer(ChangeSerializer):
             "objects": [_render_item(item) for item in items],
             "hidden": instance.items.count() - len(items),
             "steps": ChangeStepSerializer(steps, many=True).data,
+            "review": ChangeReviewSerializer(shown_review(instance, user=user)).data,
         }
 
 

@@ -14,10 +14,10 @@ from rest_framework.response import Response  # noqa: TC002 - read by the schema
 from engine.policy import Enforcement
 from policies import filters, preconditions, roles
 from policies.api.apply import read_documents
-from policies.api.bodies import BodyError, check_body
+from policies.api.bodies import BodyError
 from policies.api.changes import serializers
+from policies.api.changes.approval_steps import ApprovalStepsView
 from policies.api.changes.refusals import change_refusal
-from policies.api.recorded_view import PolicyView
 from policies.manifests.documents import Document, ManifestError
 from policies.models import ChangeSet
 from policies.services import changes
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _DESCRIPTION: Final = ("title", "reason", "ticket")
 
 
-class ChangeView(PolicyView):
+class ChangeView(ApprovalStepsView):
     """Changes with an object where the caller sees something, and the caller's own."""
 
     queryset = ChangeSet.objects.all()
@@ -103,13 +103,13 @@ class ChangeView(PolicyView):
     def propose(self, request: Request, **_names: Any) -> Response:
         """Put writes in: what changes nothing is left out. A submitted change is a draft again."""
         change = self._steered()
-        sent = self._body(serializers.ProposalsSerializer, request)
+        sent = self.body(serializers.ProposalsSerializer, request)
         with self.write():
             proposals = self._proposals(self.cluster_of(sent), sent)
             items = changes.put(change, proposals=proposals, user=self.author())
             if not changes.may_write(request.user, items):
                 raise PermissionDenied
-            return self._shown(change)
+            return self.shown(change)
 
     @extend_schema(
         request=serializers.TakeOutSerializer, responses=serializers.ChangeDetailSerializer
@@ -118,10 +118,10 @@ class ChangeView(PolicyView):
     def takeout(self, request: Request, **_names: Any) -> Response:
         """Take objects out. A submitted change is a draft again."""
         change = self._steered()
-        ids = self._body(serializers.TakeOutSerializer, request)["objects"]
+        ids = self.body(serializers.TakeOutSerializer, request)["objects"]
         with self.write():
             self._require_seen(change, ids)
-            return self._shown(changes.take_out(change, items=ids, user=self.author()))
+            return self.shown(changes.take_out(change, items=ids, user=self.author()))
 
     @extend_schema(
         request=serializers.MergeSerializer, responses=serializers.ChangeDetailSerializer
@@ -130,11 +130,11 @@ class ChangeView(PolicyView):
     def merge(self, request: Request, **_names: Any) -> Response:
         """Merge an object with what is stored now, which becomes its base; names conflicts."""
         change = self._steered()
-        sent = self._body(serializers.MergeSerializer, request)
+        sent = self.body(serializers.MergeSerializer, request)
         with self.write():
             self._require_seen(change, [sent["object"]])
             changes.rebase(change, item=sent["object"], user=self.author(), keep=sent.get("keep"))
-            return self._shown(change)
+            return self.shown(change)
 
     @extend_schema(
         request=serializers.SeenStepSerializer, responses=serializers.ChangeDetailSerializer
@@ -189,24 +189,20 @@ class ChangeView(PolicyView):
     def comment(self, request: Request, **_names: Any) -> Response:
         """Put a comment on record, which everybody who sees the change may."""
         change = self.get_object()
-        sent = self._body(serializers.CommentSerializer, request)
+        sent = self.body(serializers.CommentSerializer, request)
         with self.write():
-            return self._shown(changes.comment(change, user=self.author(), note=sent["note"]))
+            return self.shown(changes.comment(change, user=self.author(), note=sent["note"]))
 
     def _take(
         self, request: Request, step: Callable[..., ChangeSet], change: ChangeSet
     ) -> Response:
         is_seen = step in (changes.submit, changes.publish)
         body = serializers.SeenStepSerializer if is_seen else serializers.StepNoteSerializer
-        sent = self._body(body, request)
+        sent = self.body(body, request)
         options = {"seen": sent.get("content_hash", "")} if is_seen else {}
         with self.write():
             note = sent.get("note", "")
-            return self._shown(step(change, user=self.author(), note=note, **options))
-
-    def _shown(self, change: ChangeSet) -> Response:
-        change.refresh_from_db()
-        return self.show(change)
+            return self.shown(step(change, user=self.author(), note=note, **options))
 
     def _steered(self) -> ChangeSet:
         change: ChangeSet = self.get_object()
@@ -219,13 +215,6 @@ class ChangeView(PolicyView):
         items = changes.visible_items(change, self.request.user).filter(pk__in=ids)
         if items.count() != len(set(ids)):
             raise changes.no_such_item()
-
-    def _body(self, serializer_class: type[Any], request: Request) -> dict[str, Any]:
-        body = serializer_class(data=request.data)
-        check_body(request.data, kind="", beside=body.fields)
-        body.is_valid(raise_exception=True)
-        checked: dict[str, Any] = body.validated_data
-        return checked
 
     def _proposals(self, cluster: Cluster, sent: Mapping[str, Any]) -> list[Proposed]:
         bases = {_key(each): each.get("revision") for each in sent.get("bases", ())}

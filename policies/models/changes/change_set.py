@@ -38,6 +38,7 @@ class ChangeSet(models.Model):
     """Proposed writes of policies that are reviewed and published together; its number is the id.
 
     ``content_hash`` is that of its items. Names are text, so that it outlives accounts.
+    ``unreviewed``: it was published without approvals, and nobody else has reviewed it yet.
     """
 
     title = models.CharField(max_length=200)
@@ -48,12 +49,16 @@ class ChangeSet(models.Model):
         max_length=16, choices=_choices(ChangeState), default=ChangeState.DRAFT.value
     )
     content_hash = models.CharField(max_length=64, editable=False)
+    unreviewed = models.BooleanField(default=False, editable=False)
     created = models.DateTimeField(auto_now_add=True)
     updated = models.DateTimeField(auto_now=True)
 
     class Meta:
         ordering: ClassVar = ["-id"]
-        indexes: ClassVar = [models.Index(fields=["state", "-id"], name="changeset_by_state")]
+        indexes: ClassVar = [
+            models.Index(fields=["state", "-id"], name="changeset_by_state"),
+            models.Index(fields=["-id"], condition=Q(unreviewed=True), name="changeset_unreviewed"),
+        ]
         constraints: ClassVar = [
             models.CheckConstraint(condition=~Q(title=""), name="changeset_has_a_title"),
             models.CheckConstraint(
@@ -72,8 +77,9 @@ class ChangeSet(models.Model):
 
     @property
     def steps_allowed(self) -> tuple[StepKind, ...]:
-        """The steps that its state allows."""
-        return steps_from(self.stands)
+        """The steps that its state allows; a review only where one is waited for."""
+        allowed = steps_from(self.stands)
+        return tuple(each for each in allowed if each is not StepKind.REVIEW or self.unreviewed)
 
     @property
     def has_link(self) -> bool:

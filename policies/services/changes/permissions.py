@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from django.db.models import Case, Count, Exists, OuterRef, Q, Value, When
+from django.db.models import Case, Count, Q, Value, When
 
 from policies import roles
-from policies.change_sets.states import ChangeState, StepKind
+from policies.change_sets.states import StepKind
 from policies.models import ChangeItem, ChangeSet, ChangeStep
 
 if TYPE_CHECKING:
@@ -58,23 +57,17 @@ class ItemGroup:
 
 def item_groups(change: ChangeSet) -> list[ItemGroup]:
     """What a change set writes, without its contents; one query, however many objects it has."""
-    return _groups_by_change(change.items.all()).get(change.pk, [])
-
-
-def _groups_by_change(items: QuerySet[ChangeItem]) -> dict[int, list[ItemGroup]]:
-    of_group = ("change", "cluster", "namespace", "kind", "verb")
+    of_group = ("cluster", "namespace", "kind", "verb")
     counted = (
-        items.annotate(verb=_ACTION)
+        change.items.annotate(verb=_ACTION)
         .order_by(*of_group)
         .values_list(*of_group)
         .annotate(number=Count("pk"))
     )
-    groups: dict[int, list[ItemGroup]] = defaultdict(list)
-    for change, cluster, namespace, kind, action, number in counted:
-        groups[change].append(
-            ItemGroup(cluster=cluster, namespace=namespace, kind=kind, action=action, number=number)
-        )
-    return groups
+    return [
+        ItemGroup(cluster=cluster, namespace=namespace, kind=kind, action=action, number=number)
+        for cluster, namespace, kind, action, number in counted
+    ]
 
 
 def visible_changes(user: Any) -> QuerySet[ChangeSet]:
@@ -142,24 +135,3 @@ def may_steer(user: Any, change: ChangeSet, *, groups: Sequence[ItemGroup] | Non
     if groups is None:
         groups = item_groups(change)
     return bool(groups) and may_write(user, groups)
-
-
-def waiting_number(user: Any, *, cluster: str = "") -> int:
-    """How many changes wait: own drafts, and those of others in review that the user may write.
-
-    Two queries; ``cluster`` counts those with an object there alone.
-    """
-    drafts = visible_changes(user).filter(state=ChangeState.DRAFT.value, author=user.get_username())
-    reviewed = ChangeItem.objects.filter(change__state=ChangeState.IN_REVIEW.value).exclude(
-        change__author=user.get_username()
-    )
-    if cluster:
-        drafts = drafts.filter(
-            Exists(ChangeItem.objects.filter(change=OuterRef("pk"), cluster=cluster))
-        )
-    of_others = _groups_by_change(reviewed).values()
-    return drafts.count() + sum(
-        may_write(user, groups)
-        for groups in of_others
-        if not cluster or any(each.cluster == cluster for each in groups)
-    )

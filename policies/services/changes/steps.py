@@ -15,7 +15,6 @@ from policies.models.changes.change_set import LONGEST_NOTE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-NO_APPROVAL_NEEDED: Final = "no approval is asked for"
 _DESCRIPTION: Final = ("title", "reason", "ticket")
 
 
@@ -65,20 +64,6 @@ def comment(change: ChangeSet, *, user: str, note: str) -> ChangeSet:
     return _take(change, StepKind.COMMENT, user=user, note=note)
 
 
-def submit(change: ChangeSet, *, user: str, seen: str = "", note: str = "") -> ChangeSet:
-    """Ask for reviews; where none is asked for, the change is approved at once.
-
-    Raises ``ValidationError`` for a change without objects.
-    """
-    with transaction.atomic():
-        locked = lock(change, step=StepKind.SUBMIT, seen=seen)
-        if not locked.items.exists():
-            raise ValidationError("a change without objects is not submitted", code="no_objects")
-        record_step(locked, StepKind.SUBMIT, user=user, note=note)
-        record_step(locked, StepKind.APPROVE, user=user, note=NO_APPROVAL_NEEDED)
-    return locked
-
-
 def withdraw(change: ChangeSet, *, user: str, note: str = "") -> ChangeSet:
     """Take a submitted change back to a draft."""
     return _take(change, StepKind.WITHDRAW, user=user, note=note)
@@ -109,7 +94,7 @@ def lock(change: ChangeSet, *, step: StepKind, seen: str = "") -> ChangeSet:
     return locked
 
 
-def record_step(locked: ChangeSet, step: StepKind, *, user: str, note: str = "") -> None:
+def record_step(locked: ChangeSet, step: StepKind, *, user: str, note: str = "") -> ChangeStep:
     """Move a locked change set by a step, save it, and put the step on record.
 
     Raises StepRefusedError, and ``ValidationError`` for a note that is too long.
@@ -119,7 +104,7 @@ def record_step(locked: ChangeSet, step: StepKind, *, user: str, note: str = "")
         raise ValidationError({"note": ValidationError(message, code="max_length")})
     state_before, locked.state = locked.state, state_after(locked.stands, step).value
     locked.save()
-    ChangeStep.objects.create(
+    recorded: ChangeStep = ChangeStep.objects.create(
         change=locked,
         step=step.value,
         state_before=state_before,
@@ -128,3 +113,4 @@ def record_step(locked: ChangeSet, step: StepKind, *, user: str, note: str = "")
         note=note,
         content_hash=locked.content_hash,
     )
+    return recorded

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 from django.http import JsonResponse
 
 from policies import roles
-from policies.services import changes
 from portal.pages.shell.chosen import chosen_cluster
 from portal.pages.shell.quota_lines import quota_lines
 from portal.pages.views import PortalPage
@@ -25,11 +24,10 @@ class CountsView(PortalPage):
     """Counts as JSON; apart from the pages, so that no page waits for them."""
 
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
-        """Quotas, changes and objects that wait for the reader, in the chosen cluster or in all."""
+        """Quotas that need attention, and objects to settle, in the chosen cluster or in all."""
         cluster = chosen_cluster(request)
         counts = {
             "quotas": quotas_waiting(request.user, cluster),
-            "changes": changes.waiting_number(request.user, cluster=cluster),
             "drift": objects_waiting(request.user, cluster),
         }
         return JsonResponse(counts)

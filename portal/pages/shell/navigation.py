@@ -99,7 +99,7 @@ _GROUPS: Final[tuple[tuple[str, tuple[_Page, ...]], ...]] = (
         (
             _Page("policies", "All policies", "file-text", "all-policies"),
             _Page("classes", "Classes", "template", "class-list"),
-            _Page("changes", "Changes", "git-pull-request", "change-list", counts=True),
+            _Page("changes", "Changes", "git-pull-request", "change-list"),
             _Page("replays", "Replays", "player-track-prev", "replays"),
             _Page("history", "History", "history", "changes"),
             _Page("import", "Import", "download", "import-policies", "policy-import"),

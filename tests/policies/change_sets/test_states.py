@@ -19,19 +19,24 @@ ALLOWED = """
     draft        describe         draft
     draft        comment          draft
     draft        submit           in_review
+    draft        publish_now      done
     draft        abandon          abandoned
     in_review    edit             draft
     in_review    describe         in_review
     in_review    comment          in_review
     in_review    withdraw         draft
-    in_review    approve          approved
+    in_review    approve          in_review
+    in_review    pass             approved
+    in_review    publish_now      done
     in_review    request_changes  draft
     in_review    abandon          abandoned
     approved     edit             draft
     approved     describe         approved
     approved     comment          approved
     approved     withdraw         draft
+    approved     approve          approved
     approved     request_changes  draft
+    approved     publish_now      done
     approved     publish          done
     approved     start            rolling_out
     approved     abandon          abandoned
@@ -41,10 +46,12 @@ ALLOWED = """
     rolling_out  revert           reverted
     done         comment          done
     done         revert           reverted
+    done         review           done
     stopped      comment          stopped
     stopped      resume           rolling_out
     stopped      revert           reverted
     reverted     comment          reverted
+    reverted     review           reverted
     abandoned    comment          abandoned
 """
 TABLE = {tuple(line.split()[:2]): line.split()[2] for line in ALLOWED.split("\n") if line.strip()}

@@ -90,7 +90,7 @@ def test_a_change_is_made_filled_published_and_reverted(editor: Client) -> None:
     assert [(step["step"], step["user"], step["note"]) for step in reverted["steps"]] == [
         ("edit", "ed", "put LimitRange team/lr of prod"),
         ("submit", "ed", ""),
-        ("approve", "ed", "no approval is asked for"),
+        ("pass", "ed", "no approval is asked for"),
         ("publish", "ed", "go"),
         ("revert", "ed", ""),
     ]

@@ -336,29 +336,3 @@ def test_the_diff_is_searched(editor: Client) -> None:
     [line] = editor.get(f"{diff_of(change)}?q=oth").context["lines"]
     assert line.item.name == "other"
     assert "No object matches" in editor.get(f"{diff_of(change)}?q=zz").content.decode()
-
-
-def waiting(client: Client, cluster: str = "") -> int:
-    number: int = client.get("/counts/", {"cluster": cluster}).json()["changes"]
-    return number
-
-
-def test_the_navigation_counts_own_drafts_and_reviews_that_one_may_write(
-    editor: Client, django_assert_num_queries: Any
-) -> None:
-    factories.namespace(in_cluster="dev")
-    changes.create_change(title="Mine", user="ed")
-    reviewed = change_of(limit())
-    change_of(limit(name="a-draft-of-somebody-else"))
-    ChangeSet.objects.filter(pk=reviewed.pk).update(state="in_review")
-    assert waiting(editor) == 2
-    assert waiting(editor, "prod") == 1
-    assert waiting(editor, "dev") == 0
-    assert waiting(signed_in(people.person("vi"))) == 0
-    with CaptureQueriesContext(connection) as taken:
-        waiting(editor)
-    for _ in range(5):
-        more = change_of(limit(), limit(name="x"))
-        ChangeSet.objects.filter(pk=more.pk).update(state="in_review")
-    with django_assert_num_queries(len(taken)):
-        assert waiting(editor) == 7

@@ -1,0 +1,65 @@
+"""Approvals of changes: rules, checks, who gave which, emergencies. No HTTP, no pages."""
+
+from policies.services.changes.approvals.emergency import publish_now, review
+from policies.services.changes.approvals.evaluate import ChangeStanding, standing_of
+from policies.services.changes.approvals.give import approve, request_changes, submit
+from policies.services.changes.approvals.looks import look
+from policies.services.changes.approvals.permissions import (
+    RULING,
+    may_approve,
+    may_publish_now,
+    may_review,
+    sees_rules,
+    who_wrote,
+)
+from policies.services.changes.approvals.refusals import (
+    ApprovalRefusedError,
+    ApprovalsMissingError,
+)
+from policies.services.changes.approvals.rules import (
+    add_preset,
+    delete_rule,
+    move_rule,
+    save_rule,
+)
+from policies.services.changes.approvals.shown import (
+    ShownCheck,
+    ShownNeed,
+    ShownReview,
+    shown_review,
+)
+from policies.services.changes.approvals.worker_checks import (
+    run_checks,
+    store_result,
+    waiting_checks,
+)
+
+__all__ = [
+    "RULING",
+    "ApprovalRefusedError",
+    "ApprovalsMissingError",
+    "ChangeStanding",
+    "ShownCheck",
+    "ShownNeed",
+    "ShownReview",
+    "add_preset",
+    "approve",
+    "delete_rule",
+    "look",
+    "may_approve",
+    "may_publish_now",
+    "may_review",
+    "move_rule",
+    "publish_now",
+    "request_changes",
+    "review",
+    "run_checks",
+    "save_rule",
+    "sees_rules",
+    "shown_review",
+    "standing_of",
+    "store_result",
+    "submit",
+    "waiting_checks",
+    "who_wrote",
+]
