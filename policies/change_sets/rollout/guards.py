@@ -1,0 +1,118 @@
+"""``judge_guards`` on the figures of a stage: each guard with its figure, and whether it holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from policies.change_sets.rollout.plan import GuardKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from policies.change_sets.rollout.plan import GuardPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutFigures:
+    """What was decided since a stage began, in the places that the roll-out has reached.
+
+    ``new_denials`` and ``new_warnings`` are those of each owner beyond its own in as long a time
+    before; ``denials`` are all. ``latency`` is the 99th percentile in milliseconds.
+    """
+
+    requests: int = 0
+    denied: int = 0
+    failures: int = 0
+    latency: float = 0.0
+    denials: Mapping[str, int] = field(default_factory=dict)
+    new_denials: Mapping[str, int] = field(default_factory=dict)
+    new_warnings: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardReading:
+    """A guard, its figure, and the owner that it comes from."""
+
+    guard: GuardPlan
+    figure: float
+    owner: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the figure is not above the threshold."""
+        return self.figure <= self.guard.above
+
+    @property
+    def name(self) -> str:
+        """What is watched, in words."""
+        return guard_words(self.guard)
+
+    def __str__(self) -> str:
+        of_owner = f" ({self.owner})" if self.owner else ""
+        figure, above = amount(self.guard, self.figure), amount(self.guard, self.guard.above)
+        return f"{self.name}: {figure}{of_owner}, stops above {above}"
+
+
+def guard_words(guard: GuardPlan) -> str:
+    """What a guard watches, in words."""
+    match guard.kind:
+        case GuardKind.DENIALS_PER_OWNER:
+            return "New denials per owner"
+        case GuardKind.WARNINGS_PER_OWNER:
+            return "New warnings per owner"
+        case GuardKind.DENIALS_OF:
+            return f"Denials of {', '.join(guard.owners)}"
+        case GuardKind.DENY_RATE:
+            return "Denied requests"
+        case GuardKind.LATENCY:
+            return "Response time, p99"
+        case GuardKind.FAILURES:
+            return "Failures"
+
+
+def amount(guard: GuardPlan, figure: float) -> str:
+    """A figure with the unit of its guard."""
+    units = {GuardKind.DENY_RATE: " %", GuardKind.LATENCY: " ms"}
+    return f"{round(figure, 1):g}{units.get(guard.kind, '')}"
+
+
+def judge_guards(guards: Iterable[GuardPlan], figures: RolloutFigures) -> list[GuardReading]:
+    """Read each guard."""
+    return [_reading(guard, figures) for guard in guards]
+
+
+def tripped(readings: Sequence[GuardReading]) -> list[GuardReading]:
+    """The guards that do not hold."""
+    return [reading for reading in readings if not reading.holds]
+
+
+def _reading(guard: GuardPlan, figures: RolloutFigures) -> GuardReading:
+    match guard.kind:
+        case GuardKind.DENIALS_PER_OWNER:
+            return _highest(guard, figures.new_denials)
+        case GuardKind.WARNINGS_PER_OWNER:
+            return _highest(guard, figures.new_warnings)
+        case GuardKind.DENIALS_OF:
+            named = {name: figures.denials.get(name, 0) for name in guard.owners}
+            return GuardReading(
+                guard=guard, figure=sum(named.values()), owner=_name_of_highest(named)
+            )
+        case GuardKind.DENY_RATE:
+            rate = 100 * figures.denied / figures.requests if figures.requests else 0.0
+            return GuardReading(guard=guard, figure=rate)
+        case GuardKind.LATENCY:
+            return GuardReading(guard=guard, figure=figures.latency)
+        case GuardKind.FAILURES:
+            return GuardReading(guard=guard, figure=figures.failures)
+
+
+def _highest(guard: GuardPlan, by_owner: Mapping[str, int]) -> GuardReading:
+    owner = _name_of_highest(by_owner)
+    return GuardReading(guard=guard, figure=by_owner.get(owner, 0), owner=owner)
+
+
+def _name_of_highest(by_owner: Mapping[str, int]) -> str:
+    """The owner with the most, if it has any; of equal ones the first by name."""
+    owner = min(by_owner, key=lambda name: (-by_owner[name], name), default="")
+    return owner if by_owner.get(owner, 0) > 0 else ""
