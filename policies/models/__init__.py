@@ -3,6 +3,7 @@
 from policies.models.changes.approval_rule import ApprovalRule, ApprovalRuleChange
 from policies.models.changes.change_set import ChangeItem, ChangeSet, ChangeStep
 from policies.models.changes.review import ChangeApproval, ChangeCheck, ChangeLook
+from policies.models.changes.rollout import Rollout, RolloutStage
 from policies.models.cluster import Cluster, Namespace, Recorded
 from policies.models.compilable import CompilablePolicy
 from policies.models.credentials import KeyCheck, SignIn, SignInCount, WebhookCredential
@@ -71,6 +72,8 @@ __all__ = [
     "ResourceQuotaRow",
     "RoleBinding",
     "RoleChange",
+    "Rollout",
+    "RolloutStage",
     "ScopeSelectorRow",
     "ServiceAccount",
     "SignIn",

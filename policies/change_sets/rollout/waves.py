@@ -16,7 +16,7 @@ _SHARES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RolloutPlace:
     """A namespace of a cluster, with its labels."""
 
     cluster: str
@@ -24,7 +24,9 @@ class Place:
     labels: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
-def assign(plan: RolloutPlan, places: Iterable[Place], *, number: int) -> dict[Place, int]:
+def assign(
+    plan: RolloutPlan, places: Iterable[RolloutPlace], *, number: int
+) -> dict[RolloutPlace, int]:
     """The wave of each place, counted from 1: the first one that covers it. 0: none does.
 
     ``number`` is that of the change, so that another change begins with other namespaces. Per cent
@@ -43,7 +45,7 @@ def assign(plan: RolloutPlan, places: Iterable[Place], *, number: int) -> dict[P
     }
 
 
-def _covers(wave: WavePlan, place: Place, number: int) -> bool:
+def _covers(wave: WavePlan, place: RolloutPlace, number: int) -> bool:
     if wave.clusters and place.cluster not in wave.clusters:
         return False
     if wave.namespaces and not any(fnmatchcase(place.namespace, each) for each in wave.namespaces):
@@ -53,7 +55,7 @@ def _covers(wave: WavePlan, place: Place, number: int) -> bool:
     return _share(place, number) < wave.percent * _SHARES // 100
 
 
-def _share(place: Place, number: int) -> int:
+def _share(place: RolloutPlace, number: int) -> int:
     """Where a place stands among all, from 0 to under 10,000; evenly, and always the same."""
     text = f"{number}/{place.cluster}/{place.namespace}".encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:8]) % _SHARES

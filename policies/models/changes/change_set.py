@@ -93,6 +93,7 @@ class ChangeItem(models.Model):
     ``base`` is what the content was made from, none for a new object. ``written`` is the revision
     that publishing wrote; null before, and where the object was as wanted already. ``manager`` is
     the field manager of a set that proposed it, with its commit; empty for whoever publishes it.
+    ``wave`` is the one of a roll-out that began; null before.
     """
 
     change = models.ForeignKey(ChangeSet, models.CASCADE, related_name="items")
@@ -106,6 +107,7 @@ class ChangeItem(models.Model):
     written = models.PositiveBigIntegerField(null=True, blank=True)
     manager = models.CharField(max_length=260, blank=True)
     commit = models.CharField(max_length=200, blank=True)
+    wave = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:
         ordering: ClassVar = ["cluster", "namespace", "kind", "name"]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 
 from policies.change_sets.states import StepKind
-from policies.models import ChangeItem, Cluster, PolicyRevision
+from policies.db.clock import read_clock
+from policies.models import ChangeItem, Cluster, PolicyRevision, RolloutStage
 from policies.services.changes.approvals.evaluate import require_approved
 from policies.services.changes.refusals import ItemProblem, ItemsRefusedError
 from policies.services.changes.steps import lock, record_step
@@ -56,6 +57,7 @@ def revert(change: ChangeSet, *, user: str, note: str = "") -> ChangeSet:
         for cluster in clusters:
             revisions = _revisions_of(cluster, items[cluster.name])
             take_back(cluster, revisions, user=user, reason=f"reverts {locked}: {locked.title}")
+        RolloutStage.objects.filter(rollout__change=locked, ended=None).update(ended=read_clock())
         record_step(locked, StepKind.REVERT, user=user, note=note)
     return locked
 
@@ -79,6 +81,12 @@ def _revisions_of(cluster: Cluster, items: Sequence[ChangeItem]) -> list[PolicyR
         number__in={item.written for item in items},
     )
     # The sets may match further revisions.
-    return [
+    found = [
         each for each in revisions if (each.kind, each.namespace, each.name, each.number) in written
     ]
+    staged = {item.key: item.base for item in items if item.wave is not None}
+    for each in found:
+        # A roll-out may have written it several times: what it restores was there before all.
+        key = each.kind, each.namespace, each.name
+        each.before = staged.get(key, each.before)
+    return found

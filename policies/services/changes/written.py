@@ -24,17 +24,19 @@ ItemsByCluster = dict[str, list[ChangeItem]]
 
 
 @contextmanager
-def written(locked: ChangeSet, *, user: str, reason: str) -> Iterator[None]:
-    """Write all objects of a locked change set, in one write of each cluster.
+def written(
+    locked: ChangeSet, *, user: str, reason: str, items: Iterable[ChangeItem] | None = None
+) -> Iterator[None]:
+    """Write some or all objects of a locked change set, in one write of each cluster.
 
     What is recorded inside belongs to the same writes. Raises ItemsRefusedError.
     """
     with ExitStack() as writes:
-        items = items_by_cluster(locked.items.all())
-        clusters = writes.enter_context(open_writes(items))
+        by_cluster = items_by_cluster(locked.items.all() if items is None else items)
+        clusters = writes.enter_context(open_writes(by_cluster))
         parts, problems = [], []
         for cluster in clusters:
-            part, refused = _part_of(cluster, items[cluster.name])
+            part, refused = _part_of(cluster, by_cluster[cluster.name])
             parts.append(part)
             problems += refused
         if problems:
@@ -43,10 +45,10 @@ def written(locked: ChangeSet, *, user: str, reason: str) -> Iterator[None]:
         for part in parts:
             lock_used(part.cluster, namespaces_of(part))
         for part in parts:
-            for writer, of_writer in _by_writer(part, items[part.cluster.name]):
+            for writer, of_writer in _by_writer(part, by_cluster[part.cluster.name]):
                 with managed_by(writer) if writer else nullcontext():
                     store_part(of_writer, user=user, reason=reason)
-            _note_written(part, items[part.cluster.name])
+            _note_written(part, by_cluster[part.cluster.name])
         yield
 
 
@@ -106,10 +108,12 @@ def _part_of(
 def _moved(items: Sequence[ChangeItem], stored: Mapping[Any, Any]) -> Iterator[ItemProblem]:
     for item in items:
         found = stored[item.key].revision if item.key in stored else 0
-        if found == item.base_revision:
+        # An earlier stage of a roll-out may have written it.
+        expected = item.base_revision if item.written is None else item.written
+        if found == expected:
             continue
         is_at = f"is at revision {found}" if found else "was deleted"
-        based = f"revision {item.base_revision}" if item.base_revision else "no object"
+        based = f"revision {expected}" if expected else "no object"
         yield item_problem(item, "base_moved", f"{is_at}, the change is based on {based}: merge it")
 
 

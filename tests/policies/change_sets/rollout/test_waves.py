@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 
 from engine.policy import Enforcement
 from policies.change_sets.rollout.plan import RolloutPlan, StagePlan, WavePlan
-from policies.change_sets.rollout.waves import Place, assign
+from policies.change_sets.rollout.waves import RolloutPlace, assign
 
 ENFORCE = (StagePlan(mode=Enforcement.ENFORCE, dwell=0),)
 PLACES = [
-    Place(cluster=cluster, namespace=f"team-{number}", labels={"env": "dev" if number % 2 else ""})
+    RolloutPlace(
+        cluster=cluster, namespace=f"team-{number}", labels={"env": "dev" if number % 2 else ""}
+    )
     for cluster in ("east", "west")
     for number in range(200)
 ]
@@ -24,7 +26,7 @@ def plan(*percents: int) -> RolloutPlan:
 
 @given(PERCENTS, st.integers(1, 1000), st.permutations(PLACES[:20]))
 def test_each_place_has_one_wave_whatever_is_beside_it(
-    percents: list[int], number: int, places: list[Place]
+    percents: list[int], number: int, places: list[RolloutPlace]
 ) -> None:
     together = assign(plan(*percents), places, number=number)
     assert together.keys() == set(places)
@@ -58,6 +60,6 @@ def test_a_wave_covers_what_all_its_selectors_select() -> None:
 
 
 def test_what_no_wave_covers_has_none() -> None:
-    place = Place(cluster="north", namespace="team")
+    place = RolloutPlace(cluster="north", namespace="team")
     wave = WavePlan(stages=ENFORCE, clusters=("east",))
     assert assign(RolloutPlan(waves=(wave,)), [place], number=1) == {place: 0}
