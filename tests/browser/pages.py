@@ -18,6 +18,7 @@ PAGES: Final = {
     "decision, its object": "/decisions/{mutated}?tab=object",
     "decision, to reproduce": "/decisions/{denied}?tab=reproduce",
     "decision, raw": "/decisions/{denied}?tab=raw",
+    "decision, kept as a test": "/decisions/{denied}/keep",
     "decision, mutated": "/decisions/{mutated}",
     "clusters": "/clusters/",
     "pause of clusters": "/clusters/-/edit/?act=pause&pick=demo-connected&pick=demo",

@@ -29,6 +29,7 @@ OWN = {
 """The forms that everyone may send: about one's own account, dry runs, a comment on a change."""
 FOR_ADMINS = {
     *(name for name in PAGES if name.startswith("people")),
+    "decision, kept as a test",
     "roles",
     "tokens",
     "tokens, none",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path, re_path
 
 from portal.pages.decisions.explorer import DecisionListView, ExportView, NewerDecisionsView
+from portal.pages.decisions.keep import KeepView
 from portal.pages.decisions.panel import DecisionPanel
 from portal.pages.decisions.saved_views import DropView, SaveView
 from portal.pages.decisions.terms import TermsView
@@ -20,5 +21,6 @@ urlpatterns = [
     re_path(
         r"^decisions/(?P<pk>[0-9a-z]{16})/panel$", DecisionPanel.as_view(), name="decision-panel"
     ),
+    re_path(r"^decisions/(?P<pk>[0-9a-z]{16})/keep$", KeepView.as_view(), name="decision-keep"),
     re_path(r"^decisions/(?P<pk>[0-9a-z]{16})$", WhyView.as_view(), name="decision-detail"),
 ]

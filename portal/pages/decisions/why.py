@@ -45,6 +45,7 @@ TABS: Final = {"trace": "Trace", "object": "Object", "reproduce": "Reproduce", "
 EDITORS_SHOWN: Final = 3
 WAYS_SHOWN: Final = 3
 _RAISING: Final = roles.writing("ResourceQuota")
+_KEEPING: Final = roles.writing("PolicyTest", "add")
 _EDITING: Final = (RoleBinding.Role.EDITOR, RoleBinding.Role.ADMIN)
 
 
@@ -96,6 +97,9 @@ class DecisionMixin:
             "raises": [_raise(each, links) for each in explanation.raises],
             "may_raise": roles.may(
                 self.request.user, _RAISING, cluster=event.cluster, namespace=event.namespace
+            ),
+            "may_keep": roles.may(
+                self.request.user, _KEEPING, cluster=event.cluster, namespace=event.namespace
             ),
             "deciding": [_set_by(each, explanation, links) for each in explanation.deciding],
         }
