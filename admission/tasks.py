@@ -12,6 +12,7 @@ from celery import shared_task
 from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 
+from admission import change_checks
 from admission.models import BackgroundWork, Tally, note_work, partitions
 from admission.record import export, retention
 from admission.record.search import day_tallies
@@ -20,6 +21,7 @@ from admission.replay import work
 log = logging.getLogger(__name__)
 LONGEST: Final = 300.0  # seconds of one run; the next one resumes
 TALLYING: Final = 30.0
+CHECKING: Final = 60.0
 # Celery's limits, in seconds: they end a run that hangs in the file system or in a lock.
 SOFT_LIMIT: Final = 540
 HARD_LIMIT: Final = 570
@@ -96,6 +98,12 @@ def carry_out_replay(uid: str) -> None:
     except Exception as error:
         work.fail(replay_uid, f"an error of ours: {type(error).__name__}")
         raise
+
+
+@shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
+def check_changes() -> None:
+    """Carry out the checks that submitted changes wait for; a replay's end is seen next time."""
+    change_checks.take_checks(until=time.monotonic() + CHECKING)
 
 
 @shared_task

@@ -51,6 +51,11 @@ app.conf.beat_schedule = {
         "schedule": 5.0,
         "options": {"expires": 5.0},
     },
+    "check changes in review": {
+        "task": "admission.tasks.check_changes",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
+    },
     "delete old replays": {
         "task": "admission.tasks.forget_old_replays",
         "schedule": 3600.0,

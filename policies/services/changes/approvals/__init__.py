@@ -4,6 +4,7 @@ from policies.services.changes.approvals.emergency import publish_now, review
 from policies.services.changes.approvals.evaluate import ChangeStanding, standing_of
 from policies.services.changes.approvals.give import approve, request_changes, submit
 from policies.services.changes.approvals.looks import look
+from policies.services.changes.approvals.own_checks import proposed_sets_of
 from policies.services.changes.approvals.permissions import (
     RULING,
     may_approve,
@@ -50,6 +51,7 @@ __all__ = [
     "may_publish_now",
     "may_review",
     "move_rule",
+    "proposed_sets_of",
     "publish_now",
     "request_changes",
     "review",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from engine.kept_tests import JudgedTest
     from engine.policy import PolicySet
     from policies.lints import Lint
-    from policies.models import ChangeItem
+    from policies.models import ChangeItem, ChangeSet
 
     BothSets = dict[str, tuple[PolicySet, PolicySet]]
 
@@ -63,6 +63,15 @@ def proposed_sets(cluster: Cluster, items: Sequence[ChangeItem]) -> BothSets:
         name: (stored[name], _proposed(stored[name], of_place))
         for name, of_place in of_namespace.items()
     }
+
+
+def proposed_sets_of(change: ChangeSet) -> Iterator[tuple[Cluster, BothSets]]:
+    """The policies of each cluster's namespaces, as stored and as a change proposes.
+
+    Raises ``DecodeError`` for a content that cannot be read.
+    """
+    for cluster, items in by_cluster(change.items.all()):
+        yield cluster, proposed_sets(cluster, items)
 
 
 def _proposed(policies: PolicySet, items: Iterable[ChangeItem]) -> PolicySet:
