@@ -134,6 +134,21 @@ ACTIONS = (
     ("change", "changes/sets/_steps.html", "do=withdraw", "POST /api/v1/changes/{id}/withdraw/"),
     ("change", "changes/sets/_steps.html", "do=submit", "POST /api/v1/changes/{id}/submit/"),
     ("change", "changes/sets/_steps.html", "do=publish", "POST /api/v1/changes/{id}/publish/"),
+    ("change", "changes/sets/_steps.html", "do=approve", "POST /api/v1/changes/{id}/approve/"),
+    ("change", "changes/sets/_steps.html", "do=review", "POST /api/v1/changes/{id}/review/"),
+    ("change", "changes/sets/_checks.html", "do=runchecks", "POST /api/v1/changes/{id}/runchecks/"),
+    (
+        "change",
+        "changes/sets/_emergency.html",
+        "do=publishnow",
+        "POST /api/v1/changes/{id}/publishnow/",
+    ),
+    (
+        "change",
+        "changes/sets/_comment.html",
+        "do=requestchanges",
+        "POST /api/v1/changes/{id}/requestchanges/",
+    ),
     ("change", "changes/sets/_steps.html", "do=revert", "POST /api/v1/changes/{id}/revert/"),
     (
         "change change-timeline",

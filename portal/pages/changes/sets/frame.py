@@ -102,6 +102,8 @@ class ChangePage(PortalPage):
             object_number=self.visible_number,
             hidden=sum(each.number for each in self.groups) - self.visible_number,
             may_steer=changes.may_steer(user, change, groups=self.groups),
+            may_approve="approve" in change.steps_allowed and changes.may_approve(user, change),
+            may_review=change.unreviewed and changes.may_review(user, change),
             may_publish=changes.may_write(user, self.groups),
             may_revert=changes.may_write(user, self.groups, is_revert=True),
         )
@@ -131,14 +133,21 @@ class ChangePage(PortalPage):
             return self._refuse("Nothing was written.", status=CONFLICT, problems=error.problems)
         except (
             StepRefusedError,
+            changes.ApprovalRefusedError,
+            changes.ApprovalsMissingError,
             changes.OutdatedChangeError,
             changes.MergeConflictError,
         ) as error:
-            return self._refuse(f"{error}.".capitalize(), status=CONFLICT)
+            words = str(error)
+            return self._refuse(f"{words[:1].upper()}{words[1:]}.", status=CONFLICT)
         except ValidationError as error:
             return self._refuse(error.messages[0], status=INVALID, wrong=wrong_fields(error))
-        messages.success(request, self.done_words[verb])
+        messages.success(request, self.said(verb))
         return redirect(self.route, self.change.pk)
+
+    def said(self, verb: str) -> str:
+        """What the page says after a button."""
+        return self.done_words[verb]
 
     def take(self, _verb: str, _rest: str) -> None:
         """Take the step of a button of this tab; Http404 for what is none."""
