@@ -12,6 +12,7 @@ FAMILIES = (
     "decisions",
     "changes",
     "classes",
+    "kept_tests",
     "clusters",
     "namespaces",
     "policies",

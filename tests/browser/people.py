@@ -64,6 +64,7 @@ def main() -> None:
         "conflict": _object("conflict"),
         "replay": _replayed(),
         "change": _change(),
+        "kept": KeptTest.objects.get(name="large-pods-run").pk,
         "then": f"{timezone.now():%Y-%m-%dT%H:%M:%SZ}",
         "denied": _newest("denied"),
         "mutated": _newest("mutated"),

@@ -85,6 +85,7 @@ ACTIONS = (
     ("decision-view-save", "decisions/_actions.html", "", "POST /api/v1/savedviews/"),
     ("decision-view-save", "decisions/_actions.html", "", "PATCH /api/v1/savedviews/{id}/"),
     ("decision-view-drop", "decisions/_actions.html", "", "DELETE /api/v1/savedviews/{id}/"),
+    ("kept-test", "kept_tests/test.html", "do=delete", "DELETE /api/v1/tests/{id}/"),
     ("decision-keep", "decisions/keep.html", "", "POST /api/v1/tests/"),
     # Policies
     (_FORMS, "policies/editor.html", "", _CHECK),  # checks, as ?dryRun=All does

@@ -20,6 +20,7 @@ from policies import services
 from policies.models import (
     ApiToken,
     ClassMember,
+    KeptTest,
     LimitRange,
     Namespace,
     NamespaceClass,
@@ -159,6 +160,11 @@ def proposed() -> None:
         changes.create_change(title=name, user="ada")
 
 
+def kept_tests() -> None:
+    namespace = factories.namespace()
+    KeptTest.objects.bulk_create(KeptTest(namespace=namespace, name=name) for name in NAMES)
+
+
 def members() -> None:
     stored = NamespaceClass.objects.create(
         name="every", version=1, manifest=class_manifest("every")
@@ -226,6 +232,7 @@ LISTS: Final = {
     "changes": List(address="/changes/", made_by=proposed, search="q"),
     "classes": List(address="/namespace-classes/", made_by=classes, search="q"),
     "namespaces of a class": List(address="/namespace-classes/every/", made_by=members, search="q"),
+    "kept tests": List(address="/tests/", made_by=kept_tests, search="q"),
     "replays": List(address="/replays/", made_by=replays, search="q"),
     "people": List(address="/people/", made_by=persons, search="q"),
     "roles": List(address="/people/roles/", made_by=bindings, search="q"),
