@@ -1,4 +1,4 @@
-"""Celery tasks of the record: partitions, exports, retention, tallies; replays carried out."""
+"""Celery tasks of the record: partitions, exports, retention, tallies; replays and roll-outs."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from admission.models import BackgroundWork, Tally, note_work, partitions
 from admission.record import export, retention
 from admission.record.search import day_tallies
 from admission.replay import work
+from admission.rollout import work as rollout_work
 
 log = logging.getLogger(__name__)
 LONGEST: Final = 300.0  # seconds of one run; the next one resumes
@@ -110,3 +111,16 @@ def check_changes() -> None:
 def forget_old_replays() -> None:
     """Delete replays that are over and old, or more than are kept."""
     work.forget_old()
+
+
+@shared_task
+def queue_rollouts() -> None:
+    """Let workers look at each roll-out that is under way; the rows say which."""
+    for pk in rollout_work.running():
+        go_on_with_rollout.apply_async((pk,), expires=MESSAGE_EXPIRES)
+
+
+@shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
+def go_on_with_rollout(pk: int) -> None:
+    """Judge the guards of one roll-out, and make the move that is due."""
+    rollout_work.go_on(pk)

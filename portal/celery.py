@@ -56,6 +56,11 @@ app.conf.beat_schedule = {
         "schedule": 5.0,
         "options": {"expires": 5.0},
     },
+    "go on with roll-outs": {
+        "task": "admission.tasks.queue_rollouts",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
+    },
     "delete old replays": {
         "task": "admission.tasks.forget_old_replays",
         "schedule": 3600.0,

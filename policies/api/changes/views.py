@@ -16,8 +16,8 @@ from policies import filters, preconditions, roles
 from policies.api.apply import read_documents
 from policies.api.bodies import BodyError
 from policies.api.changes import serializers
-from policies.api.changes.approval_steps import ApprovalStepsView
 from policies.api.changes.refusals import change_refusal
+from policies.api.changes.rollout_steps import RolloutStepsView
 from policies.manifests.documents import Document, ManifestError
 from policies.models import ChangeSet
 from policies.services import changes
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _DESCRIPTION: Final = ("title", "reason", "ticket")
 
 
-class ChangeView(ApprovalStepsView):
+class ChangeView(RolloutStepsView):
     """Changes with an object where the caller sees something, and the caller's own."""
 
     queryset = ChangeSet.objects.all()

@@ -1,6 +1,7 @@
 """Roll-outs of change sets: plan one, start it, take its stages, stop it and go on."""
 
 from policies.services.changes.rollout.plan import put_plan
-from policies.services.changes.rollout.run import advance, due, resume, start, stop
+from policies.services.changes.rollout.run import advance, resume, start, stop
+from policies.services.changes.rollout.trip import trip
 
-__all__ = ["advance", "due", "put_plan", "resume", "start", "stop"]
+__all__ = ["advance", "put_plan", "resume", "start", "stop", "trip"]

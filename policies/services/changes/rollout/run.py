@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from policies.change_sets.rollout.modes import staged
-from policies.change_sets.states import ChangeState, StepKind
+from policies.change_sets.states import StepKind
 from policies.db.clock import read_clock
 from policies.models import Rollout, RolloutStage
 from policies.services.changes.approvals.evaluate import require_approved
@@ -26,14 +26,6 @@ if TYPE_CHECKING:
 
     from policies.change_sets.rollout.plan import StagePlan
     from policies.models import ChangeItem, ChangeSet
-
-
-def due() -> list[Rollout]:
-    """The roll-outs whose stage is over, by the database's clock."""
-    running = Rollout.objects.filter(
-        change__state=ChangeState.ROLLING_OUT.value, ends__lte=read_clock()
-    )
-    return list(running.select_related("change").order_by("pk"))
 
 
 def start(change: ChangeSet, *, user: str, seen: str = "", note: str = "") -> ChangeSet:
@@ -54,7 +46,7 @@ def start(change: ChangeSet, *, user: str, seen: str = "", note: str = "") -> Ch
     return locked
 
 
-def advance(change: ChangeSet, *, expected: int, user: str = "", note: str = "") -> ChangeSet:
+def advance(change: ChangeSet, *, expected: int) -> ChangeSet:
     """Take the stage after the ``expected`` one, or finish; where it is past it, do nothing.
 
     Whoever started it is the author of what is written. Raises ItemsRefusedError where an object
@@ -71,7 +63,7 @@ def advance(change: ChangeSet, *, expected: int, user: str = "", note: str = "")
         _end_stage(rollout, read_clock())
         rollout.ends = None
         rollout.save()
-        record_step(locked, StepKind.FINISH, user=user or rollout.starter, note=note)
+        record_step(locked, StepKind.FINISH, user=rollout.starter)
     return locked
 
 

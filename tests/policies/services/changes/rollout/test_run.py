@@ -124,14 +124,12 @@ def test_a_stopped_one_has_the_rest_of_its_time_when_it_goes_on() -> None:
     row = Rollout.objects.get(change=change)
     assert (stopped.state, row.ends, row.tripped) == ("stopped", None, "Failures: 3, stops above 0")
     assert timedelta(seconds=590) < (row.left or timedelta(0)) <= timedelta(seconds=600)
-    assert rollout.due() == []
     assert rollout.resume(change, user="bob").state == "rolling_out"
     row.refresh_from_db()
     assert (row.left, row.tripped) == (None, "")
     assert row.ends is not None
-    assert rollout.due() == []
-    Rollout.objects.update(ends=row.ends - timedelta(seconds=601))
-    assert rollout.due() == [row]
+    assert row.since is not None
+    assert timedelta(seconds=590) < row.ends - row.since <= timedelta(seconds=600)
 
 
 @pytest.mark.django_db
@@ -173,3 +171,23 @@ def test_several_that_advance_at_once_take_one_stage() -> None:
         list(threads.map(advance, range(6)))
     assert [each[0] for each in stages(change)] == [1, 2]
     assert cpu() == "2"
+
+
+@pytest.mark.django_db
+def test_a_guard_that_trips_stops_it_or_takes_everything_back() -> None:
+    change = rollout.start(two_clusters(), user="bob")
+    reverted = rollout.trip(change, user="bob", words="Failures: 1, stops above 0", reverts=True)
+    assert (reverted.state, cpu(cluster="dev"), cpu()) == ("reverted", "", "1")
+    assert Rollout.objects.get().tripped == "Failures: 1, stops above 0"
+    assert [each[1] for each in steps(change)][-2:] == ["stop", "revert"]
+
+
+@pytest.mark.django_db
+def test_what_was_written_since_is_not_taken_back_by_a_guard() -> None:
+    change = rollout.start(two_clusters(), user="bob")
+    stored = factories.cluster("dev")
+    mine = change_of(limit("9"), cluster=stored.name)
+    changes.publish(changes.submit(mine, user=AUTHOR), user=AUTHOR)
+    stopped = rollout.trip(change, user="bob", words="Failures", reverts=True)
+    assert (stopped.state, cpu(cluster="dev")) == ("stopped", "9")
+    assert "could not be reverted" in Rollout.objects.get(change=change).tripped
