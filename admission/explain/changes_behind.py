@@ -54,14 +54,17 @@ def changes_behind(revisions: Iterable[PolicyRevision]) -> Mapping[int, ChangeBe
 
 
 def _approvers(changes: Iterable[ChangeSet]) -> dict[int, list[str]]:
-    """Who approved the content as published; nobody where no approval was asked for."""
-    by_change = {change.pk: change for change in changes}
-    if not by_change:
+    """Who approved what was published: since it was last submitted; nobody where no rule asks."""
+    authors = {change.pk: change.author for change in changes}
+    if not authors:
         return {}
-    steps = ChangeStep.objects.filter(change__in=by_change, step=StepKind.APPROVE)
+    steps = ChangeStep.objects.filter(
+        change__in=authors, step__in=(StepKind.SUBMIT, StepKind.APPROVE)
+    )
     approvers: dict[int, list[str]] = {}
     for step in steps.order_by("pk"):
-        change = by_change[step.change_id]
-        if step.user != change.author and step.content_hash == change.content_hash:
-            approvers.setdefault(change.pk, []).append(step.user)
+        if step.step == StepKind.SUBMIT:
+            approvers[step.change_id] = []
+        elif step.user != authors[step.change_id]:
+            approvers.setdefault(step.change_id, []).append(step.user)
     return approvers

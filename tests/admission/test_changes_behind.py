@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from admission.explain.changes_behind import changes_behind
-from policies.change_sets.states import StepKind
-from policies.models import ChangeStep
-from tests import changes, factories
+from policies.services.changes import publish, submit, withdraw
+from tests import changes, factories, people
+from tests.approvals import approved_by, rule
 
 if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries
@@ -27,18 +27,16 @@ def test_a_revision_that_a_change_wrote_names_it() -> None:
     assert not found[second.pk].approvers
 
 
-def test_approvers_are_those_of_the_published_content_without_the_author() -> None:
+def test_approvers_are_those_since_it_was_last_submitted() -> None:
     factories.namespace()
-    change = changes.published(changes.change_of(changes.limit("2")))
-    for user, content in (("eve", change.content_hash), ("old", "0" * 64)):
-        ChangeStep.objects.create(
-            change=change,
-            step=StepKind.APPROVE,
-            state_before="in_review",
-            state_after="approved",
-            user=user,
-            content_hash=content,
-        )
+    rule()
+    change = changes.change_of(changes.limit("2"))
+    for name in ("old", "eve"):
+        submit(change, user=changes.AUTHOR)
+        approved_by(change, people.person(name, "approver"))
+        if name == "old":
+            withdraw(change, user=changes.AUTHOR)
+    publish(change, user="bob")
     revision = changes.last_revision()
     assert changes_behind([revision])[revision.pk].approvers == ["eve"]
 

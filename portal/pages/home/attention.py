@@ -13,6 +13,7 @@ from django.utils.http import urlencode
 from admission.record.demand import demand_by_quota
 from policies import roles
 from policies.plurals import counted
+from policies.services.changes import visible_changes
 from portal.pages.shell.quota_lines import may_raise
 from portal.pages.shell.quota_trends import trends
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 STUCK: Final = 2
 """Refusals within the hour from which an owner is stuck; one may be a person's attempt."""
 STUCK_SHOWN, FULL_SHOWN, FILLING_SHOWN = 3, 2, 2
+UNREVIEWED_SHOWN: Final = 3
 FORECAST: Final = 25
 """Quotas whose usage of 14 days is read; a fleet may have hundreds near their limits."""
 CERTIFICATE_DAYS: Final = 30
@@ -89,7 +91,7 @@ class Situation:
 
 
 def attention(situation: Situation) -> list[AttentionItem]:
-    """Everything that needs a person, the most urgent first; one query."""
+    """Everything that needs a person, the most urgent first; two queries."""
     items = [
         *(
             AttentionItem(
@@ -103,6 +105,7 @@ def attention(situation: Situation) -> list[AttentionItem]:
         *_to_settle(situation),
         *_filling(situation),
         *_audited(situation),
+        *_unreviewed(situation),
         *_ending(situation),
     ]
     return sorted(items, key=lambda item: item.urgency)
@@ -144,6 +147,21 @@ def _stuck(situation: Situation) -> Iterator[AttentionItem]:
             "red",
             f"{counted(more, 'more owners')} stuck",
             steps=[ItemAction("Open in Decisions", address)],
+        )
+
+
+def _unreviewed(situation: Situation) -> Iterator[AttentionItem]:
+    """Changes that were published without approvals, until somebody else has reviewed them."""
+    flagged = visible_changes(situation.user).filter(unreviewed=True)
+    for change in flagged.order_by("-pk")[:UNREVIEWED_SHOWN]:
+        yield AttentionItem(
+            Urgency.WAITING,
+            "git-pull-request",
+            "amber",
+            f"#{change.pk} was published without approvals",
+            change.title,
+            since=change.updated,
+            steps=[ItemAction("Review", reverse("change", args=[change.pk]))],
         )
 
 

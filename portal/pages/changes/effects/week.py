@@ -28,7 +28,7 @@ SHOWN: Final = 20
 OWNERS_SHOWN: Final = 10
 WEEK: Final = timedelta(days=7)
 TOTALLED: Final = (("denied", "Denied"), ("would_deny", "Would deny"), ("mutated", "Mutated"))
-_PUBLISHING: Final = (StepKind.PUBLISH, StepKind.START)
+_PUBLISHING: Final = (StepKind.PUBLISH, StepKind.PUBLISH_NOW, StepKind.START)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from policies.models import QuotaUsagePoint
+from policies.services.changes import publish_now, review
 from portal.pages.home.attention import Urgency
 from sync.models import ClusterAlert, SyncedObject, WebhookHealth
 from tests import factories, people
+from tests.changes import change_of, limit
 from tests.portal.pages.quotas.test_board import answer, quota, refused
 
 if TYPE_CHECKING:
@@ -56,6 +58,20 @@ def test_an_owner_that_is_refused_again_is_stuck(editor: Client) -> None:
         assert editor.get(step.address).status_code == 200
     raising = editor.get(item.steps[1].address).context["panel"]
     assert [cell.typed for cell in raising.edit.cells] == ["3"]
+
+
+def test_a_change_of_an_emergency_waits_until_somebody_else_has_reviewed_it(
+    editor: Client,
+) -> None:
+    factories.namespace()
+    change = change_of(limit())
+    publish_now(change, user="root", reason="an outage")
+    [item] = items(editor)
+    assert (item.urgency, item.detail) == (Urgency.WAITING, change.title)
+    assert item.steps[0].address == f"/changes/{change.pk}/"
+    change.refresh_from_db()
+    review(change, user=people.person("ann", "admin"))
+    assert items(editor) == []
 
 
 def test_an_owner_that_a_range_refuses_is_stuck_without_a_limit_to_raise(editor: Client) -> None:
