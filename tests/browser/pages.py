@@ -72,6 +72,8 @@ PAGES: Final = {
     "proposed change, its replay": "/changes/{change}/replay/",
     "proposed change, its tests": "/changes/{change}/tests/",
     "proposed change, its effect": "/changes/{change}/effect/",
+    "approval rules": "/changes/-/rules/",
+    "new approval rule": "/changes/-/rules/new/",
     "changes of a week": "/changes/-/week/",
     "changes of a week, none": "/changes/-/week/?week=2020-W01",
     "proposed change, its timeline": "/changes/{change}/timeline/",

@@ -54,6 +54,9 @@ _PREVIEW_CLASS = """
 _LEAVE_CLASS = "POST /api/v1/namespaceclasses/{name}/leaving/"
 _PROPOSE = "POST /api/v1/changes/ + POST /api/v1/changes/{id}/propose/"
 _REPLAY = "POST /api/v1/replays/"
+_RULE = "POST /api/v1/approvalrules/"
+_SET_RULE = "PATCH /api/v1/approvalrules/{id}/"
+_MOVE_RULE = "POST /api/v1/approvalrules/{id}/move/"
 _RESTORE = "POST /api/v1/revisions/{id}/restore/"
 _RESTARTS = "policy-new-restarts policy-restarts"
 _REVISIONS = "limited-resources-revision policy-revision priority-class-revision"
@@ -179,6 +182,19 @@ ACTIONS = (
         "do=takeout:*",
         "POST /api/v1/changes/{id}/takeout/",
     ),
+    # Rules of approval
+    ("change-rules", "changes/rules/rules.html", "preset", _RULE),
+    ("change-rules", "changes/rules/_rule_acts.html", "up=*", _MOVE_RULE),
+    ("change-rules", "changes/rules/_rule_acts.html", "down=*", _MOVE_RULE),
+    ("change-rules", "changes/rules/_rule_acts.html", "enable=*", _SET_RULE),
+    ("change-rules", "changes/rules/_rule_acts.html", "disable=*", _SET_RULE),
+    (
+        "change-rules",
+        "changes/rules/_rule_acts.html",
+        "delete=*",
+        "DELETE /api/v1/approvalrules/{id}/",
+    ),
+    ("change-rule change-rule-new", "changes/rules/rule.html", "", f"{_RULE} + {_SET_RULE}"),
     # Namespace classes
     (CLASSES, "classes/editor/_impact.html", "do=impact", _PREVIEW_CLASS),
     ("class-page", "classes/class.html", "leave=*", _LEAVE_CLASS),

@@ -9,6 +9,8 @@ from django.urls import path
 from portal.pages.changes.effects.effect import EffectTabView
 from portal.pages.changes.effects.week import WeekView
 from portal.pages.changes.history import ChangesView, RevisionPageView, RevisionsView
+from portal.pages.changes.rules.edit import ApprovalRulePageView, NewApprovalRuleView
+from portal.pages.changes.rules.list import ApprovalRuleListView
 from portal.pages.changes.sets.diff import ChangeDiffView
 from portal.pages.changes.sets.kept import ChangeTestsView
 from portal.pages.changes.sets.list import ChangeListView, NewChangeView
@@ -39,6 +41,9 @@ urlpatterns = [
     path("changes/", ChangeListView.as_view(), name="change-list"),
     path("changes/-/new/", NewChangeView.as_view(), name="change-new"),
     path("changes/-/week/", WeekView.as_view(), name="change-week"),
+    path("changes/-/rules/", ApprovalRuleListView.as_view(), name="change-rules"),
+    path("changes/-/rules/new/", NewApprovalRuleView.as_view(), name="change-rule-new"),
+    path("changes/-/rules/<str:number>/", ApprovalRulePageView.as_view(), name="change-rule"),
     path("changes/<str:number>/", ChangeOverviewView.as_view(), name="change"),
     path("changes/<str:number>/diff/", ChangeDiffView.as_view(), name="change-diff"),
     path("changes/<str:number>/replay/", ChangeReplayView.as_view(), name="change-replay"),

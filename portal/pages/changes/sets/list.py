@@ -47,7 +47,8 @@ class ChangeListView(PortalPage):
         user = self.request.user
         visible = changes.visible_changes(user).annotate(object_number=Count("items"))
         asked = listed(visible, self.request, _COLUMNS)
-        return super().get_context_data(**kwargs, **asked, may_create=changes.may_create(user))
+        may_do = {"may_create": changes.may_create(user), "may_rule": self.may(changes.RULING)}
+        return super().get_context_data(**kwargs, **asked, **may_do)
 
 
 class NewChangeView(PortalPage):
