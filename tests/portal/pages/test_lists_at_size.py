@@ -245,6 +245,9 @@ LISTS: Final = {
 }
 SORTED: Final = {name: each for name, each in LISTS.items() if not each.by_time}
 
+NO_ROWS: Final = {"changes/sets/diff.html"}
+"""Cards and no rows; their pages are tested beside the page."""
+
 
 @pytest.fixture
 def admin(client: Client) -> Client:
@@ -306,7 +309,7 @@ def test_each_page_with_numbered_pages_is_tested_here(admin: Client) -> None:
         for path in TEMPLATES.rglob("*.html")
         if "parts/_pager.html" in path.read_text()
     }
-    assert paged <= known
+    assert paged - NO_ROWS <= known
 
 
 @pytest.mark.parametrize("each", SORTED.values(), ids=SORTED.keys())

@@ -10,7 +10,6 @@ from django.http import Http404
 from policies.services import changes
 from portal.pages.changes.sets.frame import ChangePage
 from portal.pages.changes.sets.people import people_of
-from portal.pages.lists import page_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from policies.models import ChangeSet, ChangeStep
     from portal.pages.changes.sets.people import NamedPerson
 
+MOST_LISTED: Final = 500
+"""So many steps, the last ones, are on the tab; the API has all."""
 SHOWN: Final = 8
 """So many steps are on the overview; the tab has all."""
 COMMENTED: Final = "Your comment is on record."
@@ -39,10 +40,10 @@ class TimelineView(ChangePage):
     done_words = {"comment": COMMENTED}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """A page of steps."""
-        page = page_of(self.change.steps.all(), self.request)
-        lines = _lines(self.change, self.request.user, page.object_list)
-        return super().get_context_data(**kwargs, page=page, lines=lines)
+        """The steps; how many earlier ones are left out."""
+        lines = last_steps(self.change, self.request.user, most=MOST_LISTED)
+        earlier = self.change.steps.count() - len(lines)
+        return super().get_context_data(**kwargs, lines=lines, earlier=earlier)
 
     def take(self, verb: str, _rest: str) -> None:
         """Comment."""
@@ -51,9 +52,9 @@ class TimelineView(ChangePage):
         changes.comment(self.change, user=self.username, note=self.sent_note())
 
 
-def last_steps(change: ChangeSet, user: Any) -> list[TimelineLine]:
+def last_steps(change: ChangeSet, user: Any, *, most: int = SHOWN) -> list[TimelineLine]:
     """The last steps, the oldest of them first."""
-    newest = change.steps.order_by("-id")[:SHOWN]
+    newest = change.steps.order_by("-id")[:most]
     return _lines(change, user, reversed(newest))
 
 

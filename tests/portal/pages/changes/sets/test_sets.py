@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from policies.manifests.render import render_manifests
 from policies.models import ChangeSet, LimitRange, Namespace
 from policies.services import changes
+from portal.pages.changes.sets import timeline
 from tests import factories, people
 from tests.changes import change_of, cpu, limit, published, put
 
@@ -321,14 +322,14 @@ def test_the_timeline_names_people_and_takes_comments(editor: Client) -> None:
     ada = people.person("ada")
     ada.first_name, ada.last_name = "Ada", "Okafor"
     ada.save()
-    timeline = f"{page_of(change)}timeline/"
-    commented = editor.post(timeline, {"do": "comment", "note": "hm"})
-    assert (commented.status_code, commented["Location"]) == (302, timeline)
-    page = editor.get(timeline)
+    address = f"{page_of(change)}timeline/"
+    commented = editor.post(address, {"do": "comment", "note": "hm"})
+    assert (commented.status_code, commented["Location"]) == (302, address)
+    page = editor.get(address)
     assert [(each.person.name, each.person.initials) for each in page.context["lines"]] == [
         ("Ada Okafor", "AO"), ("ed", "ED"),
     ]  # fmt: skip
-    assert editor.post(timeline, {"do": "publish"}).status_code == 404
+    assert editor.post(address, {"do": "publish"}).status_code == 404
 
 
 def test_the_diff_is_searched(editor: Client) -> None:
@@ -336,3 +337,24 @@ def test_the_diff_is_searched(editor: Client) -> None:
     [line] = editor.get(f"{diff_of(change)}?q=oth").context["lines"]
     assert line.item.name == "other"
     assert "No object matches" in editor.get(f"{diff_of(change)}?q=zz").content.decode()
+
+
+def test_the_diff_has_each_object_on_one_of_its_pages(editor: Client) -> None:
+    change = change_of(*(limit(name=f"lr-{number:02}") for number in range(60)))
+    names = []
+    for page in (1, 2):
+        shown = editor.get(diff_of(change), {"rows": "50", "page": page})
+        names += [line.item.name for line in shown.context["lines"]]
+    assert names == [f"lr-{number:02}" for number in range(60)]
+
+
+def test_a_long_timeline_has_its_last_steps_and_counts_the_others(
+    editor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = change_of(limit())
+    for note in ("one", "two", "three"):
+        changes.comment(change, user="ada", note=note)
+    monkeypatch.setattr(timeline, "MOST_LISTED", 2)
+    page = editor.get(f"{page_of(change)}timeline/")
+    assert [each.step.note for each in page.context["lines"]] == ["two", "three"]
+    assert "2 steps before these" in page.content.decode()
