@@ -62,8 +62,8 @@ def main() -> None:
         "run": str(SyncRun.objects.filter(cluster__name="demo-connected")[0].uid),
         "drifted": _object("drifted"),
         "conflict": _object("conflict"),
-        "replay": _replayed(),
-        "change": _change(),
+        "replay": replayed(),
+        "change": proposed_change(),
         "kept": KeptTest.objects.get(name="large-pods-run").pk,
         "then": f"{timezone.now():%Y-%m-%dT%H:%M:%SZ}",
         "denied": _newest("denied"),
@@ -78,7 +78,7 @@ def _object(state: str) -> str:
     return str(SyncedObject.objects.filter(state=state).order_by("pk")[0].pk)
 
 
-def _replayed() -> str:
+def replayed(user: str = "admin") -> str:
     """A finished replay of a week under a tighter range and a smaller quota."""
     cluster = Cluster.objects.get(name="demo")
     place = {"namespace__cluster": cluster, "namespace__name": "payments"}
@@ -90,16 +90,16 @@ def _replayed() -> str:
     until = timezone.now()
     since = until - timedelta(days=7)
     scope = ReplayScope(cluster="demo", since=since, until=until)
-    replay = work.request(scope, read_proposal([limits, quota]), user="admin")
+    replay = work.request(scope, read_proposal([limits, quota]), user=user)
     work.carry_out(replay.uid)
     return str(replay.uid)
 
 
-def _change() -> int:
+def proposed_change(user: str = "admin") -> int:
     """A draft about three policies of payments; one was made elsewhere in the meantime."""
     change = changes.create_change(
         title="Lower the memory maximum to 2Gi",
-        user="admin",
+        user=user,
         reason="Nodes ran out of memory twice this week.",
         ticket="https://example.com/browse/PLAT-2214",
     )
@@ -115,11 +115,11 @@ def _change() -> int:
         changes.propose(cluster, new),
         changes.propose(cluster, quota, based_on=0),
     ]
-    changes.put(change, proposals=proposals, user="admin")
+    changes.put(change, proposals=proposals, user=user)
     for name, amount in (("small-pods-run", "1Gi"), ("large-pods-run", "3Gi")):
         services.save_kept_test(
             test=services.take_over(KeptTest(namespace=stored.namespace), _kept(name, amount)),
-            user="admin",
+            user=user,
         )
     changes.comment(change, user="viewer", note="session-cache moves to 1.5Gi on Thursday")
     return int(change.pk)
@@ -149,4 +149,5 @@ def _newest(verdict: str) -> str:
     return rows.order_by("-created", "-id")[0].id
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -68,7 +68,7 @@ class HoldForm(_HoldForm):
 
 
 class HoldsView(PortalPage):
-    """The visible holds, the form for a new one, and their release."""
+    """The visible holds and their release; with ``new``, the form for another one."""
 
     template_name = "access/legal_holds.html"
     somewhere = HOLDING
@@ -98,7 +98,8 @@ class HoldsView(PortalPage):
             for hold in asked["page"]
         ]
         clusters = roles.visible(Cluster.objects.all(), user, cluster="name").order_by("name")
-        hold_context = {"form": HoldForm(), **kwargs}
+        is_new = "form" in kwargs or "new" in self.request.GET
+        hold_context = {"form": HoldForm(), **kwargs, "is_new": is_new}
         return super().get_context_data(**hold_context, **asked, holds=holds, clusters=clusters)
 
     def post(self, request: HttpRequest) -> HttpResponse:

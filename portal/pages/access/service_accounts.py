@@ -58,7 +58,7 @@ class ServiceAccountForm(forms.Form):
 
 
 class ServiceAccountListView(KeepersPage):
-    """All service accounts, and the form for a new one."""
+    """All service accounts; with ``new``, the form for another one in their place."""
 
     template_name = "access/service_accounts.html"
 
@@ -69,7 +69,8 @@ class ServiceAccountListView(KeepersPage):
             token_number=Count("user__auth_token_set", distinct=True),
             last_used=Max("user__auth_token_set__last_used"),
         )
-        form_context = {"form": ServiceAccountForm(), **kwargs}
+        is_new = "form" in kwargs or "new" in self.request.GET
+        form_context = {"form": ServiceAccountForm(), **kwargs, "is_new": is_new}
         return super().get_context_data(**form_context, **listed(accounts, self.request, _COLUMNS))
 
     def post(self, request: HttpRequest) -> HttpResponse:

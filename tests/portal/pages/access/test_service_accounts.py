@@ -42,6 +42,20 @@ def test_an_account_is_created_gets_a_token_and_ends() -> None:
     assert client.get(PAGE).status_code == 404
 
 
+@pytest.mark.parametrize("address", [LIST, "/decisions/holds/"])
+def test_form_for_a_new_one_stands_in_the_place_of_the_list(address: str) -> None:
+    client = signed_in(people.person(role="admin"))
+    services.create_service_account(name="ci", description="", author=people.nobody("eve"))
+    usual, new = (client.get(f"{address}{query}").content for query in ("", "?new=1"))
+    assert b'href="?new=1"' in usual
+    assert b"data-save" not in usual
+    assert b"data-save" in new
+    assert b'href="?"' in new
+    wrong = client.post(f"{address}?new=1", {"name": "not a name"})
+    assert wrong.status_code in {403, 422}
+    assert address != LIST or b"No account was created" in wrong.content
+
+
 def test_the_page_shows_its_roles_and_leads_to_those_of_people() -> None:
     admin = people.person(role="admin")
     account = services.create_service_account(name="ci", description="", author=admin)
