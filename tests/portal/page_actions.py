@@ -153,6 +153,31 @@ ACTIONS = (
         "do=requestchanges",
         "POST /api/v1/changes/{id}/requestchanges/",
     ),
+    ("change-rollout", "changes/sets/rollout.html", "do=plan", "PUT /api/v1/changes/{id}/rollout/"),
+    (
+        "change-rollout",
+        "changes/sets/rollout.html",
+        "do=start",
+        "POST /api/v1/changes/{id}/rollout/start/",
+    ),
+    (
+        "change-rollout",
+        "changes/sets/rollout.html",
+        "do=advance:*",
+        "POST /api/v1/changes/{id}/rollout/advance/",
+    ),
+    (
+        "change-rollout",
+        "changes/sets/rollout.html",
+        "do=stop",
+        "POST /api/v1/changes/{id}/rollout/stop/",
+    ),
+    (
+        "change-rollout",
+        "changes/sets/rollout.html",
+        "do=resume",
+        "POST /api/v1/changes/{id}/rollout/resume/",
+    ),
     ("change", "changes/sets/_steps.html", "do=revert", "POST /api/v1/changes/{id}/revert/"),
     (
         "change change-timeline",

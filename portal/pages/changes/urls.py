@@ -16,6 +16,7 @@ from portal.pages.changes.sets.kept import ChangeTestsView
 from portal.pages.changes.sets.list import ChangeListView, NewChangeView
 from portal.pages.changes.sets.overview import ChangeOverviewView
 from portal.pages.changes.sets.replay import ChangeReplayView
+from portal.pages.changes.sets.rollout import RolloutTabView
 from portal.pages.changes.sets.timeline import TimelineView
 
 _REVISIONS: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
@@ -48,6 +49,7 @@ urlpatterns = [
     path("changes/<str:number>/diff/", ChangeDiffView.as_view(), name="change-diff"),
     path("changes/<str:number>/replay/", ChangeReplayView.as_view(), name="change-replay"),
     path("changes/<str:number>/tests/", ChangeTestsView.as_view(), name="change-tests"),
+    path("changes/<str:number>/rollout/", RolloutTabView.as_view(), name="change-rollout"),
     path("changes/<str:number>/effect/", EffectTabView.as_view(), name="change-effect"),
     path("changes/<str:number>/timeline/", TimelineView.as_view(), name="change-timeline"),
     path("clusters/-/changes/", ChangesView.as_view(), name="changes"),

@@ -12,6 +12,7 @@ from django.utils.http import urlencode
 
 from admission.record.demand import demand_by_quota
 from policies import roles
+from policies.change_sets.states import ChangeState
 from policies.plurals import counted
 from policies.services.changes import visible_changes
 from portal.pages.shell.quota_lines import may_raise
@@ -101,6 +102,7 @@ def attention(situation: Situation) -> list[AttentionItem]:
         ),
         *_stuck(situation),
         *_full(situation),
+        *_tripped(situation),
         *_alerted(situation),
         *_to_settle(situation),
         *_filling(situation),
@@ -186,6 +188,21 @@ def _full(situation: Situation) -> Iterator[AttentionItem]:
             "red",
             f"{counted(len(full) - FULL_SHOWN, 'more quotas')} full",
             steps=[ItemAction("Open quotas", address)],
+        )
+
+
+def _tripped(situation: Situation) -> Iterator[AttentionItem]:
+    """Roll-outs that a guard has stopped, until somebody goes on or takes them back."""
+    stopped = visible_changes(situation.user).filter(state=ChangeState.STOPPED.value)
+    for change in stopped.exclude(rollout__tripped="").select_related("rollout")[:STUCK_SHOWN]:
+        yield AttentionItem(
+            Urgency.BROKEN,
+            "alert-triangle",
+            "red",
+            f"The roll-out of change #{change.pk} stopped by itself",
+            change.rollout.tripped[:LONGEST],
+            since=change.updated,
+            steps=[ItemAction("Open roll-out", reverse("change-rollout", args=[change.pk]))],
         )
 
 

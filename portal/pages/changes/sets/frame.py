@@ -115,6 +115,7 @@ class ChangePage(PortalPage):
             ("change-replay", "Replay", None),
             ("change-tests", "Tests", tests_at(self.groups, self.request.user).count()),
         ]
+        tabs.append(("change-rollout", "Roll-out", None))
         if self.change.stands in _WRITTEN:
             tabs.append(("change-effect", "Effect", None))
         tabs.append(("change-timeline", "Timeline", self.change.steps.count()))

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from policies.change_sets.rollout.plan import read_plan
 from policies.models import QuotaUsagePoint
-from policies.services.changes import publish_now, review
+from policies.services import changes
+from policies.services.changes import publish_now, review, rollout
 from portal.pages.home.attention import Urgency
 from sync.models import ClusterAlert, SyncedObject, WebhookHealth
 from tests import factories, people
@@ -118,6 +120,23 @@ def test_drift_waits_and_alerts_about_it_are_not_repeated(editor: Client) -> Non
         (Urgency.WAITING, "about y", ["Open cluster"]),
         (Urgency.WAITING, "2 objects drifted", ["Settle"]),
     ]
+
+
+def test_a_roll_out_that_a_guard_stopped_is_broken_until_it_goes_on(editor: Client) -> None:
+    factories.apply(limit("1"))
+    change = change_of(limit("2"))
+    rollout.put_plan(change, plan=read_plan({"waves": [{}]}), user="ada")
+    rollout.start(changes.submit(change, user="ada"), user="bob")
+    rollout.trip(change, user="bob", words="Failures: 3, stops above 0", reverts=False)
+    (item,) = items(editor)
+    assert item.urgency is Urgency.BROKEN
+    assert (item.title, item.detail) == (
+        f"The roll-out of change #{change.pk} stopped by itself",
+        "Failures: 3, stops above 0",
+    )
+    assert editor.get(item.steps[0].address).status_code == 200
+    rollout.resume(change, user="bob")
+    assert items(editor) == []
 
 
 def test_what_comes_soon_is_last(editor: Client) -> None:

@@ -1,0 +1,96 @@
+"""The tab Roll-out plans, starts and stops a roll-out, and says why it stopped by itself."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.test import Client
+
+from policies.models import Rollout
+from policies.services import changes
+from policies.services.changes import rollout
+from tests import factories, people
+from tests.changes import AUTHOR, change_of, cpu, limit
+
+if TYPE_CHECKING:
+    from policies.models import ChangeSet
+
+pytestmark = pytest.mark.django_db
+PLAN = {
+    "waves": [{"stages": [{"dwell": 5400}]}],
+    "guards": [{"kind": "deny_rate", "above": 5}],
+}
+
+
+@pytest.fixture
+def change() -> ChangeSet:
+    factories.apply(limit("1"))
+    return changes.submit(change_of(limit("2")), user=AUTHOR)
+
+
+def client_of(role: str) -> Client:
+    client = Client()
+    client.force_login(people.person(role, role))
+    return client
+
+
+@pytest.fixture
+def editor() -> Client:
+    return client_of("editor")
+
+
+def press(client: Client, change: ChangeSet, verb: str, **fields: str) -> Any:
+    return client.post(f"/changes/{change.pk}/rollout/", {"do": verb, **fields}, follow=True)
+
+
+def shown(client: Client, change: ChangeSet) -> str:
+    return client.get(f"/changes/{change.pk}/rollout/").content.decode()
+
+
+def test_a_roll_out_is_planned_started_stopped_and_ended(editor: Client, change: ChangeSet) -> None:
+    assert "not started" not in shown(editor, change)
+    page = press(editor, change, "plan", plan=json.dumps(PLAN)).content.decode()
+    assert "The plan is stored" in page
+    assert "1 h 30 min" in page
+    press(editor, change, "start", seen=change.content_hash)
+    assert cpu() == "2"
+    page = shown(editor, change)
+    assert "stage 1 of 1" in page
+    assert "Denied requests: 0 %, stops above 5 %" in page
+    press(editor, change, "stop")
+    assert "stopped in stage 1 of 1" in shown(editor, change)
+    press(editor, change, "resume")
+    press(editor, change, "advance:1")
+    change.refresh_from_db()
+    assert change.state == "done"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("{", "The plan is no JSON."), ("{}", "waves: must have at least one wave"), ("[" * 9999, "")],
+)
+def test_a_bad_plan_is_said_and_kept(
+    editor: Client, change: ChangeSet, text: str, words: str
+) -> None:
+    answer = press(editor, change, "plan", plan=text)
+    assert answer.status_code == 422
+    assert words in answer.content.decode()
+    assert not Rollout.objects.exists()
+
+
+def test_why_it_stopped_by_itself_is_said(editor: Client, change: ChangeSet) -> None:
+    press(editor, change, "plan", plan=json.dumps(PLAN))
+    press(editor, change, "start")
+    rollout.trip(change, user="bob", words="Failures: 3, stops above 0", reverts=False)
+    assert "It stopped by itself: Failures: 3, stops above 0" in shown(editor, change)
+
+
+def test_a_viewer_sees_no_button_and_takes_no_step(editor: Client, change: ChangeSet) -> None:
+    press(editor, change, "plan", plan=json.dumps(PLAN))
+    viewer = client_of("viewer")
+    assert 'value="start"' not in shown(viewer, change)
+    verbs = ("plan", "start", "advance:1", "stop", "resume")
+    assert {press(viewer, change, verb).status_code for verb in verbs} == {403}
+    assert press(editor, change, "nothing").status_code == 404
