@@ -48,10 +48,15 @@ class GuardReading:
         """What is watched, in words."""
         return guard_words(self.guard)
 
-    def __str__(self) -> str:
+    @property
+    def words(self) -> str:
+        """The figure and the threshold."""
         of_owner = f" ({self.owner})" if self.owner else ""
         figure, above = amount(self.guard, self.figure), amount(self.guard, self.guard.above)
-        return f"{self.name}: {figure}{of_owner}, stops above {above}"
+        return f"{figure}{of_owner}, stops above {above}"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.words}"
 
 
 def guard_words(guard: GuardPlan) -> str:

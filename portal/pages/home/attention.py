@@ -92,7 +92,7 @@ class Situation:
 
 
 def attention(situation: Situation) -> list[AttentionItem]:
-    """Everything that needs a person, the most urgent first; two queries."""
+    """Everything that needs a person, the most urgent first; three queries."""
     items = [
         *(
             AttentionItem(

@@ -134,7 +134,7 @@ def _lines(rollout: Rollout, plan: RolloutPlan) -> Iterator[StageLine]:
 def _where(wave: WavePlan) -> str:
     labels = [f"{name}={value}" for name, value in wave.labels.items()]
     percent = [f"{wave.percent} %"] if wave.percent < 100 else []  # noqa: PLR2004 - all of them
-    return ", ".join([*wave.clusters, *wave.namespaces, *labels, *percent]) or "all others"
+    return ", ".join([*wave.clusters, *wave.namespaces, *labels, *percent]) or "all places"
 
 
 def _duration(seconds: int) -> str:
