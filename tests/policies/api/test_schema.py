@@ -19,6 +19,7 @@ from policies.models import Charge, ResourceQuota, RoleBinding
 from policies.services import changes
 from tests import api_document, factories, people
 from tests.api_document import component
+from tests.approvals import rule
 from tests.changes import change_of, limit
 from tests.kept_tests import kept
 from tests.namespace_classes import saved_class
@@ -82,6 +83,7 @@ def _stored() -> None:
     services.delete_policy(policy=factories.limit_range(name="gone"), user="tester", reason="")
     _people()
     changes.submit(change_of(limit(name="proposed")), user="ada")
+    rule()
     of_a_deleted_quota = Charge.objects.get()
     of_a_deleted_quota.pk, of_a_deleted_quota.quota_uid = None, uuid4()
     of_a_deleted_quota.save(force_insert=True)
