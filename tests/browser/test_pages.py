@@ -133,6 +133,7 @@ ANY = {
     "denied": "0" * 16,
     "mutated": "0" * 16,
     "replay": "00000000-0000-0000-0000-000000000000",
+    "kept": 1,
     "change": "1",
     "drifted": "1",
     "conflict": "2",
