@@ -75,6 +75,7 @@ PAGES: Final = {
     "proposed change, its effect": "/changes/{change}/effect/",
     "approval rules": "/changes/-/rules/",
     "new approval rule": "/changes/-/rules/new/",
+    "approval rule": "/changes/-/rules/{rule}/",
     "changes of a week": "/changes/-/week/",
     "changes of a week, none": "/changes/-/week/?week=2020-W01",
     "proposed change, its timeline": "/changes/{change}/timeline/",

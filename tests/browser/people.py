@@ -22,6 +22,7 @@ from admission.replay.scope import ReplayScope  # noqa: E402
 from policies import services  # noqa: E402
 from policies.models import (  # noqa: E402
     ApiToken,
+    ApprovalRule,
     Cluster,
     KeptTest,
     LimitRange,
@@ -64,6 +65,7 @@ def main() -> None:
         "conflict": _object("conflict"),
         "replay": replayed(),
         "change": proposed_change(),
+        "rule": _rule(),
         "kept": KeptTest.objects.get(name="large-pods-run").pk,
         "then": f"{timezone.now():%Y-%m-%dT%H:%M:%SZ}",
         "denied": _newest("denied"),
@@ -76,6 +78,12 @@ def main() -> None:
 def _object(state: str) -> str:
     """The first object in this state."""
     return str(SyncedObject.objects.filter(state=state).order_by("pk")[0].pk)
+
+
+def _rule() -> int:
+    """A rule of approval that is not in force."""
+    terms = {"name": "four eyes on enforce", "enabled": False, "enforces": True}
+    return int(changes.save_rule(ApprovalRule(), user="admin", terms=terms).pk)
 
 
 def replayed(user: str = "admin") -> str:
