@@ -148,7 +148,11 @@ PAGES: Final = {
     "search results": "/find/all/?q=pay",
 }
 """The pages of admins."""
-STATUSES: Final = {"decisions, wrong filter": 400, "invitation, ended": 410}
+STATUSES: Final = {
+    "decisions, wrong filter": 400,
+    "invitation, ended": 410,
+    "the past, before the horizon": 400,
+}
 """The statuses of pages that do not answer with 200."""
 PUBLIC: Final = {
     "sign in": "/accounts/login/",

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.ui
 FIRST_ROW_AT_MOST: Final = 320
 HEIGHT_AT_MOST: Final = 2000
 LISTS: Final = {
+    "proposed change, its tests",
     "decisions",
     "refusals",
     "clusters",
@@ -62,12 +63,13 @@ SAVING: Final = EDITORS | {
     "decisions, wrong filter",
     "drift, settled",
     "edit of policies",
-    "holds",
     "import",
     "namespace, simulated",
     "namespace, simulator",
+    "new hold",
     "new policy",
     "new policy, not known where",
+    "new service account",
     "object, drifted",
     "object, in conflict",
     "ownership",
@@ -81,7 +83,6 @@ SAVING: Final = EDITORS | {
     "quota, its denials",
     "quota, its usage",
     "service account",
-    "service accounts",
     "version",
 }
 """Pages with a form that is sent by a primary button."""

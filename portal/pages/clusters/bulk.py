@@ -134,7 +134,7 @@ class ClusterBulkView(ManyClusters):
         if not outcome.done:
             messages.warning(self.request, f"{_NOT_DONE[action]}{others}")
             return
-        undo = urlencode({"at": [f"{key}:{at}" for key, at in outcome.batch]}, doseq=True)
+        undo = urlencode({"of": [f"{key}:{at}" for key, at in outcome.batch]}, doseq=True)
         messages.success(
             self.request,
             f"{_DONE[action].format(counted(len(outcome.done), 'clusters'))}{others}",
@@ -163,7 +163,7 @@ class ClusterUndoView(ManyClusters):
 
     def post(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         """Resume or pause them again, if nobody has changed a connection since."""
-        pairs = [each.partition(":") for each in request.GET.getlist("at")[:MOST]]
+        pairs = [each.partition(":") for each in request.GET.getlist("of")[:MOST]]
         batch = tuple((whole_number(key), whole_number(number)) for key, _, number in pairs)
         try:
             done = many_clusters.undo(batch, may=self.may_in, user=self.username)

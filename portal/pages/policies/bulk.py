@@ -157,7 +157,7 @@ class BulkView(SelectedPolicies):
         number = counted(len(shown.written), "policies")
         done = {"mode": f"{number} set to {edit.mode}", "copy": f"{number} written"}
         words = done.get(edit.action, f"{number} deleted")
-        undo = urlencode({"at": [f"{name}:{at}" for name, at in batch]}, doseq=True)
+        undo = urlencode({"of": [f"{name}:{at}" for name, at in batch]}, doseq=True)
         messages.success(
             self.request,
             f"{words}.",
@@ -239,7 +239,7 @@ class UndoView(SelectedPolicies):
 
     def post(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         """Restore what each policy was before, if nobody has written one since."""
-        pairs = [each.rpartition(":") for each in request.GET.getlist("at")]
+        pairs = [each.rpartition(":") for each in request.GET.getlist("of")]
         batch = tuple((name, whole_number(number)) for name, _, number in pairs)
         try:
             done = bulk_edit.undo(batch, may=self.may_write, user=self.username)

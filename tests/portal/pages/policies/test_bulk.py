@@ -60,7 +60,7 @@ def test_an_edit_is_shown_saved_and_undone(editor: Client) -> None:
     assert saved["Location"] == "/policies/?kind=LimitRange"
     assert mode() == "audit"
     (message,) = editor.get("/policies/").context["messages"]
-    assert message.extra_tags.startswith("/policies/undo/?at=prod%3A")
+    assert message.extra_tags.startswith("/policies/undo/?of=prod%3A")
     editor.post(message.extra_tags)
     assert mode() == "enforce"
     assert PolicyRevision.objects.order_by("-id")[0].reason == "undone: because"
@@ -149,7 +149,7 @@ def test_undo_says_why_it_does_nothing(editor: Client) -> None:
     answer: Any = editor.post(message.extra_tags, follow=True)
     assert [each.level_tag for each in answer.context["messages"]] == ["error"]
     assert editor.get("/policies/undo/").status_code == 302
-    assert editor.post("/policies/undo/?at=x&at=prod:99999999999999999999").status_code == 302
+    assert editor.post("/policies/undo/?of=x&of=prod:99999999999999999999").status_code == 302
 
 
 def test_export_has_what_was_picked_by_cluster(editor: Client) -> None:
