@@ -102,6 +102,7 @@ class PastNamespaceView(_PlacePage):
             lines=policy_lines(policies),
             quotas=quota_lines(history.objects_of(quotas), self, knows_usage=knows_usage),
             bindings=_bindings(self, cluster, name),
+            sees_cluster=roles.sees(self.request.user, cluster, ""),
         )
 
 
