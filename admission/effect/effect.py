@@ -186,7 +186,7 @@ def _count_owners(
 def _with_side(decisions: Any, at: datetime) -> Any:
     """Annotate whether a decision came after a write."""
     after = When(created__gte=at, then=Value(True))  # noqa: FBT003 - a value of SQL
-    side = Case(after, default=Value(False), output_field=BooleanField())  # noqa: FBT003
+    side = Case(after, default=Value(False), output_field=BooleanField())  # noqa: FBT003 - another one
     return decisions.annotate(is_after=side)
 
 

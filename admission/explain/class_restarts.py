@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from admission.explain.restarts import restarts_of
@@ -11,7 +11,7 @@ from admission.explain.running_pods import running_in
 from engine.errors import DecodeError
 from policies import snapshot
 from policies.models import Charge, Cluster
-from policies.simulation import with_unsaved
+from policies.simulation import with_proposed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,16 +115,5 @@ def _after(before: PolicySet, changes: Sequence[PolicyChange]) -> PolicySet:
         for change in changes
         if change.before is not None and change.after is None
     }
-    kept = replace(
-        before,
-        limit_ranges=tuple(
-            each for each in before.limit_ranges if ("LimitRange", each.name) not in gone
-        ),
-        metadata_policies=tuple(
-            each for each in before.metadata_policies if ("MetadataPolicy", each.name) not in gone
-        ),
-        resource_quotas=tuple(
-            each for each in before.resource_quotas if ("ResourceQuota", each.name) not in gone
-        ),
-    )
-    return with_unsaved(kept, [change.after for change in changes if change.after is not None])
+    contents = [change.after for change in changes if change.after is not None]
+    return with_proposed(before, contents=contents, gone=gone)

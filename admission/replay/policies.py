@@ -10,7 +10,7 @@ from engine.policy import PolicySet
 from engine.quantity import ZERO, Quantity
 from engine.quantity.text import INFINITE
 from engine.resource_quota import decode_limited_resources, is_tracked
-from policies.simulation import with_unsaved
+from policies.simulation import with_proposed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,12 +20,7 @@ if TYPE_CHECKING:
     Manifest = Mapping[str, Any]
     Named = tuple[str, str, str]
 
-_FIELD_OF_KIND: Final = {
-    "LimitRange": "limit_ranges",
-    "MetadataPolicy": "metadata_policies",
-    "ResourceQuota": "resource_quotas",
-}
-POLICY_KINDS: Final = tuple(_FIELD_OF_KIND)
+POLICY_KINDS: Final = ("LimitRange", "MetadataPolicy", "ResourceQuota")
 _LIMITLESS: Final = Quantity(INFINITE)
 
 
@@ -87,8 +82,9 @@ def drafted(base: ReplayPolicies, proposal: Proposal) -> ReplayPolicies:
         gone = {
             (kind, name) for kind, place, name in proposal.policy_deletions if place == namespace
         }
-        kept = _without(base.of(namespace), gone)
-        by_namespace[namespace] = with_unsaved(kept, proposal.of_namespace(namespace))
+        by_namespace[namespace] = with_proposed(
+            base.of(namespace), contents=proposal.of_namespace(namespace), gone=gone
+        )
     if proposal.limited_resources is not None:
         limited = decode_limited_resources(list(proposal.limited_resources))
         bare = dataclasses.replace(bare, limited_resources=limited)
@@ -97,16 +93,6 @@ def drafted(base: ReplayPolicies, proposal: Proposal) -> ReplayPolicies:
             for name, each in by_namespace.items()
         }
     return ReplayPolicies(by_namespace=by_namespace, bare=bare, unreadable=base.unreadable)
-
-
-def _without(policies: PolicySet, gone: set[tuple[str, str]]) -> PolicySet:
-    kept: dict[str, Any] = {
-        own_field: tuple(
-            each for each in getattr(policies, own_field) if (kind, each.name) not in gone
-        )
-        for kind, own_field in _FIELD_OF_KIND.items()
-    }
-    return dataclasses.replace(policies, **kept) if gone else policies
 
 
 def without_amounts(policies: PolicySet) -> PolicySet:
