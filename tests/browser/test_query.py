@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.browser.cluster_side import review_pod
 from tests.browser.hands import HANDS, Clicks
 from tests.browser.visitor import PHONE, WIDE
 
@@ -154,9 +155,13 @@ def test_a_mark_is_pressed(visit: Callable[[str], Visitor]) -> None:
     page.wait_for_url("**/revisions/*/")
 
 
-def test_a_crowd_of_marks_says_what_it_is(visit: Callable[[str], Visitor]) -> None:
+def test_a_crowd_of_marks_says_what_it_is(
+    visit: Callable[[str], Visitor], world: dict[str, Any]
+) -> None:
     visitor = visit("admin")
-    # A place of its own: changes of other journeys would stand among these.
+    # A place of its own: changes of other journeys would stand among these. Without a decision
+    # there would be no plot.
+    review_pod(visitor, world, name="crowded", namespace="team-search")
     place = "/clusters/demo/namespaces/team-search/limitranges/new"
     visitor.go("/decisions/")
     for number in range(3):
