@@ -151,6 +151,15 @@ class Reader:
         self.complain(name, f"is {setting!r}", "write it as https://gatehouse.example.com")
         return default
 
+    def link(self, name: str) -> str:
+        """The address of a page; empty if none is given."""
+        setting = self.text(name)
+        url = _split_url(setting)
+        if not setting or (url and url.scheme in {"http", "https"} and url.hostname):
+            return setting
+        self.complain(name, f"is {setting!r}", "write it as https://example.com/gatehouse")
+        return ""
+
     def database(self, name: str, default: str, password: str) -> DatabaseURL:
         """``postgres://user@host:5432/name?sslmode=verify-full`` or ``sqlite:///path``.
 

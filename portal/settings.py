@@ -58,6 +58,7 @@ _scheme = "https" if GATEHOUSE_TLS_CERTIFICATE else "http"
 GATEHOUSE_EXTERNAL_URL = env.web_address(
     "GATEHOUSE_EXTERNAL_URL", f"{_scheme}://127.0.0.1:{GATEHOUSE_LISTEN_PORT}"
 )
+GATEHOUSE_DOCS_URL = env.link("GATEHOUSE_DOCS_URL")
 GATEHOUSE_BEHIND_PROXY = env.hops("GATEHOUSE_BEHIND_PROXY")
 _external = urlsplit(GATEHOUSE_EXTERNAL_URL)
 # Pages are served over plain HTTP only if the address is set so, as ``make run`` does.
