@@ -93,6 +93,7 @@ ACTIONS = (
     # Policies
     (_FORMS, "policies/editor.html", "", _CHECK),  # checks, as ?dryRun=All does
     (_FORMS, "policies/editor/_delete.html", "do=delete", _DELETE),
+    ("policy", "policies/editor/_delete.html", "do=propose-deletion", _PROPOSE),
     (EDITORS, "policies/conflict.html", "do=save", _SAVE),
     (_FORMS, "policies/editor/_save.html", "", _CHECK),
     (_FORMS, "policies/editor/_save.html", "do=save", _SAVE),
@@ -122,6 +123,7 @@ ACTIONS = (
     ("policy-undo cluster-undo", "parts/_messages.html", "", f"{_RESTORE} + {_PAUSE} + {_RESUME}"),
     ("policy-import", "policies/import.html", "do=plan", _APPLY),
     ("policy-import", "policies/import.html", "do=save", _APPLY),
+    ("policy-import", "policies/import.html", "do=propose", _PROPOSE),
     (_REVISIONS, "changes/version.html", "", _RESTORE),
     ("namespace-simulate", "namespaces/_form.html", "", _TRY),
     # Replays

@@ -175,7 +175,7 @@ class BulkView(SelectedPolicies):
         except proposals.REFUSALS as error:
             refusal = proposals.words_of(error)
             return self._show(edit, selected, shown, status=422, form_error=refusal)
-        messages.success(self.request, "Added. It applies once the change is published.")
+        messages.success(self.request, proposals.ADDED)
         return redirect("change", change.pk)
 
     def _show(

@@ -14,10 +14,8 @@ from django.shortcuts import redirect
 from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
 
-from admission.explain.labels_seen import labels_seen
 from engine.policy import Enforcement
 from policies import services
-from policies.change_sets import merge
 from policies.drafts import danger, preview
 from policies.drafts.draft import (
     LONGEST,
@@ -30,7 +28,7 @@ from policies.drafts.draft import (
     kept_parts,
     render,
 )
-from policies.drafts.kinds import LIMITED_RESOURCES, METADATA_POLICY
+from policies.drafts.kinds import LIMITED_RESOURCES
 from policies.manifests import diff_in_words
 from policies.models import Namespace
 from policies.plurals import counted
@@ -39,8 +37,10 @@ from portal.pages.policies.form_cells import form_context
 from portal.pages.policies.page import PolicyPage, address_of
 from portal.pages.policies.panes import proposals
 from portal.pages.policies.panes.changed_cells import changed_cells
+from portal.pages.policies.panes.conflict import conflict_of
 from portal.pages.policies.panes.differences import differences_of
 from portal.pages.policies.panes.history import history_of
+from portal.pages.policies.panes.labels import label_choices
 from portal.pages.policies.panes.observation import observed_by
 from portal.pages.policies.panes.places import PolicyPlaces, no_others, other_places, read_places
 from portal.pages.policies.panes.trial import choices, trial
@@ -55,9 +55,10 @@ if TYPE_CHECKING:
     from policies.models import KeptDraft
 
 LONGEST_REASON: Final = 1000
-LABEL_VALUES: Final = 100
 PROMOTE: Final = "promote"
 """The button that sets the mode to enforce, and asks as Save does."""
+PROPOSE_DELETION: Final = "propose-deletion"
+DELETIONS: Final = ("delete", PROPOSE_DELETION)
 NO_REASON: Final = "Give a reason: it stays on record."
 
 
@@ -72,7 +73,7 @@ class EditorView(PolicyPage):
 
     def may_post(self) -> bool:
         """Those who may not write see the policy without a form."""
-        is_deletion = self.request.POST.get("do") == "delete"
+        is_deletion = self.request.POST.get("do") in DELETIONS
         return self.may("delete" if is_deletion else "add" if self.is_new else "change")
 
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
@@ -112,8 +113,8 @@ class EditorView(PolicyPage):
     def post(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         """Do the button's action; without one, check the draft."""
         button = request.POST.get("do", "")
-        if button == "delete":
-            return self._delete()
+        if button in DELETIONS:
+            return self._propose_deletion() if button == PROPOSE_DELETION else self._delete()
         if button == "forget":
             drop_draft(self.user, self.place)
             return redirect(self.here)
@@ -151,7 +152,7 @@ class EditorView(PolicyPage):
             said: dict[str, Any] = {"form_error": proposals.words_of(error), "is_asked": True}
             return self.answer(editor_state, status=422, **said)
         drop_draft(self.user, self.place)
-        messages.success(self.request, "Added. It applies once the change is published.")
+        messages.success(self.request, proposals.ADDED)
         return redirect("change", change.pk)
 
     @property
@@ -314,21 +315,23 @@ class EditorView(PolicyPage):
         messages.success(self.request, "Deleted. It can be restored from here.")
         return redirect(self.get_context_data()["revisions_address"])
 
+    def _propose_deletion(self) -> HttpResponse:
+        """Put the deletion into a change, in place of deleting it."""
+        if self.stored is None or not self.place.kind.is_namespaced:
+            raise Http404
+        try:
+            change = proposals.put_deletion(self)
+        except proposals.REFUSALS as error:
+            refusal = proposals.words_of(error)
+            return self.answer(self.stored_state(), status=422, form_error=refusal)
+        messages.success(self.request, proposals.ADDED)
+        return redirect("change", change.pk)
+
     def _conflict(self, state: EditorState) -> HttpResponse:
         """Another save came first: show both changes and their merge."""
-        seen_revision = self.history().filter(number=self.seen).first()
-        base_manifest = seen_revision.after if seen_revision else None
-        my_manifest, their_manifest = state.draft.manifest or {}, self.read_stored()
-        merged_draft = merge.merge(base_manifest, my_manifest, their_manifest)
         conflict_context = self.get_context_data(
-            base_text=render(base_manifest) if base_manifest else "",
-            theirs_text=render(their_manifest) if their_manifest else "",
+            **conflict_of(self, state.draft.manifest or {}),
             mine_text=state.draft.text,
-            merged_text=render(merged_draft.manifest),
-            conflicts=merged_draft.conflicts,
-            their_changes=diff_in_words.changes(base_manifest, their_manifest),
-            my_changes=diff_in_words.changes(base_manifest, my_manifest),
-            theirs=self.history().first(),
             reason=self.reason,
         )
         self.template_name = "policies/conflict.html"
@@ -341,7 +344,7 @@ class EditorView(PolicyPage):
         )
         # Without scripts the form is sent as a whole and gets a whole page.
         if self.request.headers.get("HX-Request") != "true":
-            editor_context |= {"history": history_of(self), **self._label_choices()}
+            editor_context |= {"history": history_of(self), **label_choices(self)}
             editor_context["observed"] = observed_by(self)
             if self.may_post():
                 editor_context |= choices(self.request, self.place, state.draft)
@@ -350,14 +353,6 @@ class EditorView(PolicyPage):
         self.template_name = self.script_template()
         # Status 200 even for findings: htmx swaps no other.
         return self.render_to_response(editor_context)
-
-    def _label_choices(self) -> dict[str, Any]:
-        """Labels seen in the namespace, offered in rules about labels."""
-        if self.place.kind is not METADATA_POLICY or not self.may_post():
-            return {}
-        seen = labels_seen(self.cluster.name, self.namespace_name)
-        values = sorted({value for found in seen.values() for value in found})
-        return {"label_keys": list(seen), "label_values": values[:LABEL_VALUES]}
 
     def script_template(self) -> str:
         """The parts of the page that a script fetches."""

@@ -20,6 +20,7 @@ from policies.drafts.kinds import KINDS
 from policies.manifests.bundle import DEFAULT_NAMESPACE
 from policies.manifests.documents import ManifestError
 from policies.plurals import counted
+from portal.pages.policies.panes import proposals
 from portal.pages.views import ClusterPage
 
 if TYPE_CHECKING:
@@ -89,19 +90,40 @@ class ImportView(ClusterPage):
         except ManifestError as error:
             broken_plan = bulk_import.Plan(problems=tuple(error.problems))
             return self._show_plan(import_text, broken_plan, status=422)
-        if request.POST.get("do") != "save":
+        if request.POST.get("do") not in {"save", "propose"}:
             return self._show_plan(import_text, import_plan, status=200)
-        return self._save(import_text, bundle, import_plan)
-
-    def _save(self, import_text: str, bundle: Bundle, import_plan: Plan) -> HttpResponse:
-        # All or nothing: the transaction saves no part of a text.
+        # All or nothing: no part of a text is written.
         if not all(self._may_write(planned) for planned in import_plan.objects):
             raise PermissionDenied
-        if not (reason := self.request.POST.get("reason", "").strip()[:1000]):
-            return self._show_plan(import_text, import_plan, status=422, form_error=NO_REASON)
         # The text was previewed against a state that another save has changed since.
-        if import_plan.seen != self.request.POST.get("seen", ""):
+        if import_plan.seen != request.POST.get("seen", ""):
             return self._show_plan(import_text, import_plan, status=409, form_error=OVERTAKEN)
+        if request.POST["do"] == "propose":
+            return self._propose(import_text, import_plan)
+        return self._save(import_text, bundle, import_plan)
+
+    @property
+    def reason(self) -> str:
+        """The reason that was given."""
+        return self.request.POST.get("reason", "").strip()[:1000]
+
+    def _propose(self, import_text: str, import_plan: Plan) -> HttpResponse:
+        """Put all that the text would write into a change, in place of saving it."""
+        title = f"Import {counted(len(import_plan.objects), 'objects')} into {self.cluster.name}"
+        try:
+            change = proposals.put_import(
+                self, self.cluster, import_plan, title=title, reason=self.reason
+            )
+        except proposals.REFUSALS as error:
+            refusal = proposals.words_of(error)
+            return self._show_plan(import_text, import_plan, status=422, form_error=refusal)
+        messages.success(self.request, proposals.ADDED)
+        return redirect("change", change.pk)
+
+    def _save(self, import_text: str, bundle: Bundle, import_plan: Plan) -> HttpResponse:
+        reason = self.reason
+        if not reason:
+            return self._show_plan(import_text, import_plan, status=422, form_error=NO_REASON)
         dangers, word = bulk_import.dangers_of(self.cluster, import_plan)
         if dangers and self.request.POST.get("confirm", "").strip() != word:
             return self._show_plan(import_text, import_plan, status=422, dangers=dangers, word=word)
@@ -151,6 +173,7 @@ class ImportView(ClusterPage):
             may_save=bool(objects) and all(planned["may_write"] for planned in objects),
             namespace=self.request.POST.get("namespace", ""),
             reason=self.request.POST.get("reason", ""),
+            open_changes=proposals.open_changes(self.request.user) if objects else (),
             **more,
         )
         return self.render_to_response(context, status=status)

@@ -1,4 +1,4 @@
-"""Add to change: the drafts of changes that one may add to; a policy's draft put into one."""
+"""Add to change: the drafts of changes that one may add to; what pages would write put into one."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 
 from policies.change_sets.states import ChangeState, StepRefusedError
-from policies.services import changes
+from policies.services import KINDS, changes
 from portal.pages.views import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from policies.drafts.bulk_edit import EditPlan
-    from policies.models import ChangeSet
+    from policies.drafts.bulk_import import Plan
+    from policies.models import ChangeSet, Cluster
     from policies.services.changes import Proposed
     from portal.pages.policies.editor import EditorView
     from portal.pages.views import PortalPage
 
 MOST_OFFERED: Final = 20
 LONGEST_TITLE: Final = 200
+ADDED: Final = "Added. It applies once the change is published."
 REFUSALS: Final = (changes.ItemsRefusedError, StepRefusedError, ValidationError)
 
 
@@ -50,6 +52,40 @@ def put_draft(page: EditorView, manifest: Mapping[str, Any]) -> ChangeSet:
     ]
     title = f"Change {manifest['kind']} {metadata['name']}"
     return put_into(page, proposals, title=title, reason=page.reason)
+
+
+def put_deletion(page: EditorView) -> ChangeSet:
+    """Put the deletion of an editor's policy into a change; raises one of ``REFUSALS``."""
+    key = (page.place.kind.name, page.namespace_name, page.place.name)
+    proposal = changes.propose_deletion(page.cluster, key, based_on=page.seen)
+    title = f"Delete {page.place.kind.name} {page.place.name}"
+    return put_into(page, [proposal], title=title, reason=page.reason)
+
+
+def put_import(
+    page: PortalPage, cluster: Cluster, plan: Plan, *, title: str, reason: str
+) -> ChangeSet:
+    """Put what an imported text would write into a change; raises one of ``REFUSALS``.
+
+    A text with a new or changed object of a kind that no change holds is refused as a whole.
+    """
+    others = [each for each in plan.objects if each.kind not in KINDS and each.verb != "unchanged"]
+    if others:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        left = f"{others[0].kind} {others[0].name}{more}"
+        message = f"a change holds only {', '.join(KINDS)}: save {left} first, or leave it out"
+        raise ValidationError(message, code="unknown_kind")
+    proposals = [
+        changes.Proposed(
+            cluster=cluster,
+            key=preview.key,
+            manifest=preview.after,
+            based_on=preview.stored.revision if preview.stored else 0,
+        )
+        for preview, _ in plan.previews
+        if preview.key[0] in KINDS
+    ]
+    return put_into(page, proposals, title=title, reason=reason)
 
 
 def put_edit(page: PortalPage, plan: EditPlan, *, title: str, reason: str) -> ChangeSet:

@@ -9,7 +9,6 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from policies.manifests.render import render_manifests
 from policies.models import ChangeSet, LimitRange, Namespace
 from policies.services import changes
 from portal.pages.changes.sets import timeline
@@ -167,72 +166,6 @@ def test_a_conflict_is_named_and_a_side_is_chosen(editor: Client) -> None:
     assert do(editor, change, f"merge:{item}").status_code == 409
     do(editor, change, f"merge:{item}:mine")
     assert change.items.get().base == limit("3")
-
-
-EDITOR = "/clusters/prod/namespaces/team/limitranges/lr/"
-
-
-def propose(client: Client, manifest: dict[str, Any], seen: int, **fields: str) -> Any:
-    yaml = render_manifests([manifest])
-    return client.post(
-        EDITOR, {"do": "propose", "yaml": yaml, "shown": "", "seen": str(seen), **fields}
-    )
-
-
-def test_the_editor_adds_its_draft_to_a_new_change_and_to_one_of_ones_own(editor: Client) -> None:
-    factories.apply(limit("1"))
-    added = propose(editor, limit("2"), 1, reason="why")
-    change = ChangeSet.objects.get()
-    assert (added.status_code, added["Location"]) == (302, page_of(change))
-    assert (change.title, change.reason, change.author) == ("Change LimitRange lr", "why", "ed")
-    item = change.items.get()
-    assert (item.base_revision, item.base, item.content) == (1, limit("1"), limit("2"))
-    assert cpu() == "1"
-    assert f"#{change.pk} Change LimitRange lr" in editor.get(EDITOR).content.decode()
-    propose(editor, limit("3"), 1, change=str(change.pk))
-    assert change.items.get().content == limit("3")
-    assert ChangeSet.objects.count() == 1
-
-
-def test_the_editor_adds_nothing_that_is_no_change_or_goes_nowhere(editor: Client) -> None:
-    factories.apply(limit("1"))
-    assert propose(editor, limit("1"), 1).status_code == 422
-    assert propose(editor, limit("2"), 1, change="99").status_code == 422
-    done = published(change_of(limit("5", name="x")))
-    assert propose(editor, limit("2"), 1, change=str(done.pk)).status_code == 422
-    assert propose(editor, limit("a lot"), 1).status_code == 422
-    viewer = signed_in(people.person("vi"))
-    assert propose(viewer, limit("2"), 1).status_code == 403
-    assert list(ChangeSet.objects.all()) == [done]
-
-
-def test_an_edit_of_many_policies_is_added_and_not_saved(editor: Client) -> None:
-    for name in ("lr", "other"):
-        factories.apply(limit("1", name=name))
-    edit = {
-        "act": "mode:audit",
-        "pick": ["prod/LimitRange/team/lr", "prod/LimitRange/team/other"],
-    }
-    seen = editor.post("/policies/edit/", edit).context["shown"].seen
-    sent = {**edit, "do": "propose", "reason": "calm down"}
-    assert editor.post("/policies/edit/", sent).status_code == 409
-    added = editor.post("/policies/edit/", {**sent, "seen": seen})
-    change = ChangeSet.objects.get()
-    assert (added.status_code, added["Location"]) == (302, page_of(change))
-    assert (change.title, change.reason) == ("Set 2 policies to audit", "calm down")
-    assert [(item.name, item.base_revision) for item in change.items.all()] == [
-        ("lr", 1), ("other", 1),
-    ]  # fmt: skip
-    assert {policy.enforcement for policy in LimitRange.objects.all()} == {"enforce"}
-    edit = {"act": "delete", "pick": "prod/LimitRange/team/lr"}
-    seen = editor.post("/policies/edit/", edit).context["shown"].seen
-    chosen = {**edit, "do": "propose", "seen": seen, "change": str(change.pk)}
-    assert editor.post("/policies/edit/", chosen)["Location"] == page_of(change)
-    assert {item.name: item.action for item in change.items.all()} == {
-        "lr": "delete", "other": "change",
-    }  # fmt: skip
-    published(change)
-    assert LimitRange.objects.get().enforcement == "audit"
 
 
 def test_an_object_is_taken_out(editor: Client) -> None:
