@@ -12,6 +12,7 @@ CLASSES = "class-edit class-new"
 _FORMS = f"{EDITORS} {CLASSES}"
 """They share the parts of one editor."""
 _FORM = "- only changes the form, and stores nothing but the person's own draft"
+_PLAN_FORM = "- only changes the form, and stores nothing"
 _SIGN_IN = "- signing in and out is for browsers; programs send a token"
 _TOKEN = "POST /api/v1/tokens/ + POST /api/v1/serviceaccounts/{account}/tokens/"
 _REVOKE = """
@@ -155,28 +156,51 @@ ACTIONS = (
         "do=requestchanges",
         "POST /api/v1/changes/{id}/requestchanges/",
     ),
-    ("change-rollout", "changes/sets/rollout.html", "do=plan", "PUT /api/v1/changes/{id}/rollout/"),
     (
         "change-rollout",
-        "changes/sets/rollout.html",
+        "changes/sets/rollout/_plan.html",
+        "do=plan",
+        "PUT /api/v1/changes/{id}/rollout/",
+    ),
+    (
+        "change-rollout",
+        "changes/sets/rollout/_plan.html",
+        "do=plantext",
+        "PUT /api/v1/changes/{id}/rollout/",
+    ),
+    *(
+        ("change-rollout", f"changes/sets/rollout/{part}.html", f"do={verb}", _PLAN_FORM)
+        for part, verb in (
+            ("_plan", "addwave"),
+            ("_plan", "addguard"),
+            ("_wave", "upwave:*"),
+            ("_wave", "downwave:*"),
+            ("_wave", "dropwave:*"),
+            ("_guard", "dropguard:*"),
+            ("_places", "preview"),
+        )
+    ),
+    (
+        "change-rollout",
+        "changes/sets/rollout/tab.html",
         "do=start",
         "POST /api/v1/changes/{id}/rollout/start/",
     ),
     (
         "change-rollout",
-        "changes/sets/rollout.html",
+        "changes/sets/rollout/tab.html",
         "do=advance:*",
         "POST /api/v1/changes/{id}/rollout/advance/",
     ),
     (
         "change-rollout",
-        "changes/sets/rollout.html",
+        "changes/sets/rollout/tab.html",
         "do=stop",
         "POST /api/v1/changes/{id}/rollout/stop/",
     ),
     (
         "change-rollout",
-        "changes/sets/rollout.html",
+        "changes/sets/rollout/tab.html",
         "do=resume",
         "POST /api/v1/changes/{id}/rollout/resume/",
     ),

@@ -170,12 +170,15 @@ def _order_problems(stages: list[StagePlan]) -> Iterator[tuple[str, str]]:
 
 def _guard(reader: PlanReader, raw: object, path: str) -> GuardPlan:
     members = reader.members(raw, path, ("kind", "above", "owners"))
+    found = len(reader.problems)
     kind = reader.choice(members, "kind", path, GuardKind, default=None)
     highest = 100 if kind is GuardKind.DENY_RATE else _HIGHEST
     owners = reader.names(members, "owners", path, most=_MOST_NAMES)
-    if kind is GuardKind.DENIALS_OF and not owners:
+    # A kind that could not be read stands for another: it says nothing of workloads.
+    is_known = len(reader.problems) == found
+    if is_known and kind is GuardKind.DENIALS_OF and not owners:
         reader.refuse(f"{path}.owners", "required", "must name the workloads")
-    if kind is not GuardKind.DENIALS_OF and owners:
+    if is_known and kind is not GuardKind.DENIALS_OF and owners:
         reader.refuse(f"{path}.owners", "not_allowed", "is for denials_of alone")
     return GuardPlan(
         kind=kind,

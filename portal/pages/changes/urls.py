@@ -16,7 +16,7 @@ from portal.pages.changes.sets.kept import ChangeTestsView
 from portal.pages.changes.sets.list import ChangeListView, NewChangeView
 from portal.pages.changes.sets.overview import ChangeOverviewView
 from portal.pages.changes.sets.replay import ChangeReplayView
-from portal.pages.changes.sets.rollout import RolloutTabView
+from portal.pages.changes.sets.rollout.page import RolloutTabView
 from portal.pages.changes.sets.timeline import TimelineView
 
 _REVISIONS: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (

@@ -1,7 +1,7 @@
 """Roll-outs of change sets: plan one, start it, take its stages, stop it and go on."""
 
-from policies.services.changes.rollout.plan import put_plan
+from policies.services.changes.rollout.plan import PlacedItem, place_items, put_plan
 from policies.services.changes.rollout.run import advance, resume, start, stop
 from policies.services.changes.rollout.trip import trip
 
-__all__ = ["advance", "put_plan", "resume", "start", "stop", "trip"]
+__all__ = ["PlacedItem", "advance", "place_items", "put_plan", "resume", "start", "stop", "trip"]

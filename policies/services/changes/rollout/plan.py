@@ -1,7 +1,8 @@
-"""``put_plan`` of a change set; ``assign_items`` to its waves, once, when it starts."""
+"""``put_plan`` of a change set; ``place_items`` in its waves, and keep them when it starts."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.db import transaction
@@ -35,12 +36,17 @@ def put_plan(change: ChangeSet, *, plan: RolloutPlan, user: str) -> Rollout:
     return rollout
 
 
-def assign_items(locked: ChangeSet, plan: RolloutPlan) -> None:
-    """Note the wave of each object: whatever becomes of its namespace, it has that one.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedItem:
+    """An object of a change in a wave, counted from 1; 0: in none. What keeps it from starting."""
 
-    Raises ItemsRefusedError with each object that no wave covers, or that may not be observed.
-    """
-    items = list(locked.items.all())
+    item: ChangeItem
+    wave: int
+    problem: ItemProblem | None
+
+
+def place_items(items: Sequence[ChangeItem], *, plan: RolloutPlan, number: int) -> list[PlacedItem]:
+    """The wave of each object of the change of this number; one query."""
     labels = _labels_of(items)
     places = {
         item.pk: RolloutPlace(
@@ -50,15 +56,26 @@ def assign_items(locked: ChangeSet, plan: RolloutPlan) -> None:
         )
         for item in items
     }
-    waves = assign(plan, places.values(), number=locked.pk)
-    problems = []
+    waves = assign(plan, places.values(), number=number)
+    placed = []
     for item in items:
-        item.wave = waves[places[item.pk]]
-        if found := _problem(item, plan):
-            problems.append(found)
-    if problems:
+        wave = waves[places[item.pk]]
+        problem = _problem(item, plan, wave)
+        placed.append(PlacedItem(item=item, wave=wave, problem=problem))
+    return placed
+
+
+def assign_items(locked: ChangeSet, plan: RolloutPlan) -> None:
+    """Note the wave of each object: whatever becomes of its namespace, it has that one.
+
+    Raises ItemsRefusedError with each object that no wave covers, or that may not be observed.
+    """
+    placed = place_items(list(locked.items.all()), plan=plan, number=locked.pk)
+    if problems := [each.problem for each in placed if each.problem]:
         raise ItemsRefusedError(problems)
-    ChangeItem.objects.bulk_update(items, ["wave"])
+    for each in placed:
+        each.item.wave = each.wave
+    ChangeItem.objects.bulk_update([each.item for each in placed], ["wave"])
 
 
 def _labels_of(items: Sequence[ChangeItem]) -> dict[tuple[str, str], Mapping[str, str]]:
@@ -69,10 +86,10 @@ def _labels_of(items: Sequence[ChangeItem]) -> dict[tuple[str, str], Mapping[str
     return {(cluster, name): labels or {} for cluster, name, labels in rows}
 
 
-def _problem(item: ChangeItem, plan: RolloutPlan) -> ItemProblem | None:
+def _problem(item: ChangeItem, plan: RolloutPlan, wave: int) -> ItemProblem | None:
     code, message = "in_no_wave", "no wave of the plan covers it"
-    if item.wave:
-        is_observed = len(plan.waves[item.wave - 1].stages) > 1
+    if wave:
+        is_observed = len(plan.waves[wave - 1].stages) > 1
         code, message = "not_observed", unobservable(item.to_content()) if is_observed else ""
     if not message:
         return None

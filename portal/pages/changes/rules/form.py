@@ -73,11 +73,11 @@ class ApprovalRuleForm(forms.Form):
 
     def clean_clusters(self) -> list[str]:
         """The names, each once."""
-        return _typed_names(self.cleaned_data["clusters"])
+        return typed_names(self.cleaned_data["clusters"])
 
     def clean_namespaces(self) -> list[str]:
         """The names and prefixes, each once."""
-        return _typed_names(self.cleaned_data["namespaces"])
+        return typed_names(self.cleaned_data["namespaces"])
 
     def store(self, rule: ApprovalRule, *, user: str) -> ApprovalRule | None:
         """Save the terms; a refusal becomes an error of its field, or of the form."""
@@ -100,5 +100,6 @@ def form_of(rule: ApprovalRule) -> ApprovalRuleForm:
     return ApprovalRuleForm(initial={**stored, **texts, "seen": rule.revision})
 
 
-def _typed_names(text: str) -> list[str]:
+def typed_names(text: str) -> list[str]:
+    """Names that are separated by blanks or commas, each once."""
     return list(dict.fromkeys(text.replace(",", " ").split()))

@@ -51,7 +51,7 @@ def shown(client: Client, change: ChangeSet) -> str:
 
 def test_a_roll_out_is_planned_started_stopped_and_ended(editor: Client, change: ChangeSet) -> None:
     assert "not started" not in shown(editor, change)
-    page = press(editor, change, "plan", plan=json.dumps(PLAN)).content.decode()
+    page = press(editor, change, "plantext", text=json.dumps(PLAN)).content.decode()
     assert "The plan is stored" in page
     assert "1 h 30 min" in page
     press(editor, change, "start", seen=change.content_hash)
@@ -75,23 +75,23 @@ def test_a_roll_out_is_planned_started_stopped_and_ended(editor: Client, change:
 def test_a_bad_plan_is_said_and_kept(
     editor: Client, change: ChangeSet, text: str, words: str
 ) -> None:
-    answer = press(editor, change, "plan", plan=text)
+    answer = press(editor, change, "plantext", text=text)
     assert answer.status_code == 422
     assert words in answer.content.decode()
     assert not Rollout.objects.exists()
 
 
 def test_why_it_stopped_by_itself_is_said(editor: Client, change: ChangeSet) -> None:
-    press(editor, change, "plan", plan=json.dumps(PLAN))
+    press(editor, change, "plantext", text=json.dumps(PLAN))
     press(editor, change, "start")
     rollout.trip(change, user="bob", words="Failures: 3, stops above 0", reverts=False)
     assert "It stopped by itself: Failures: 3, stops above 0" in shown(editor, change)
 
 
 def test_a_viewer_sees_no_button_and_takes_no_step(editor: Client, change: ChangeSet) -> None:
-    press(editor, change, "plan", plan=json.dumps(PLAN))
+    press(editor, change, "plantext", text=json.dumps(PLAN))
     viewer = client_of("viewer")
     assert 'value="start"' not in shown(viewer, change)
-    verbs = ("plan", "start", "advance:1", "stop", "resume")
+    verbs = ("plan", "plantext", "addwave", "preview", "start", "advance:1", "stop", "resume")
     assert {press(viewer, change, verb).status_code for verb in verbs} == {403}
     assert press(editor, change, "nothing").status_code == 404
