@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Count, Q
 
@@ -13,25 +13,40 @@ from admission.record import owners
 from policies.change_sets.rollout.guards import RolloutFigures
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime, timedelta
 
+    from admission.models import AuditEventQuerySet
     from policies.models import Rollout
 
+MOST: Final = 20_000
+"""Decisions of each side that are read; where there are more, the newest ones."""
 _FAILED = 500
 _IN_HUNDRED = 100
 
 
 def figures_of(rollout: Rollout, *, now: datetime) -> RolloutFigures:
-    """The figures of all places where it has written; four queries. Dry runs do not count."""
-    places = _places(rollout)
+    """The figures of all places where it has written; six queries. Dry runs do not count."""
+    written = rollout.change.items.filter(written__isnull=False)
+    places = places_of(written.values_list("cluster", "namespace").distinct())
     if rollout.since is None or not places:
         return RolloutFigures()
     decisions = AuditEvent.objects.charged().filter(places)
-    counted = decisions.between(rollout.since, now)
+    return figures_between(decisions, rollout.since, now)
+
+
+def figures_between(
+    decisions: AuditEventQuerySet, since: datetime, until: datetime
+) -> RolloutFigures:
+    """The figures of a time, and of as long a time before it; six queries.
+
+    At most ``MOST`` decisions of each are read: where there are more, the newest, and the time
+    that both last is shorter.
+    """
+    length = _length(decisions, since, until)
+    counted = decisions.between(until - length, until)
     denied, warned = _by_owner(counted)
-    earlier = decisions.between(rollout.since - (now - rollout.since), rollout.since)
-    denied_before, warned_before = _by_owner(earlier)
+    denied_before, warned_before = _by_owner(decisions.between(since - length, since))
     totals = counted.order_by().aggregate(
         requests=Count("id"),
         denied=Count("id", filter=Q(verdict="denied")),
@@ -39,23 +54,36 @@ def figures_of(rollout: Rollout, *, now: datetime) -> RolloutFigures:
     )
     return RolloutFigures(
         **totals,
+        warned=sum(warned.values()),
         latency=_slowest_of_hundred(counted, totals["requests"]),
         denials=denied + _of_any_namespace(denied),
         new_denials=denied - denied_before,
         new_warnings=warned - warned_before,
+        is_sampled=length < until - since,
     )
 
 
-def _places(rollout: Rollout) -> Q:
-    """Where it has written; no condition before it has."""
+def places_of(pairs: Iterable[tuple[str, str]]) -> Q:
+    """The condition of clusters with their namespaces; none without a pair."""
     namespaces: dict[str, set[str]] = defaultdict(set)
-    written = rollout.change.items.filter(written__isnull=False)
-    for cluster, namespace in written.values_list("cluster", "namespace").distinct():
+    for cluster, namespace in pairs:
         namespaces[cluster].add(namespace)
     places = Q()
     for cluster, of_cluster in namespaces.items():
         places |= Q(cluster=cluster, namespace__in=of_cluster)
     return places
+
+
+def _length(decisions: AuditEventQuerySet, since: datetime, until: datetime) -> timedelta:
+    """How much of the time is read on each side: the end of it, with at most ``MOST`` decisions."""
+    length = until - since
+    for begin, end in ((since, until), (since - length, since)):
+        newest = decisions.between(begin, end).newest_first().values_list("created", flat=True)
+        # The last one that may be read, and one more where there are too many.
+        last = list(newest[MOST - 1 : MOST + 1])
+        if len(last) > 1:
+            length = min(length, end - last[0])
+    return length
 
 
 def _by_owner(decisions: Any) -> tuple[Counter[str], Counter[str]]:

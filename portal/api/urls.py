@@ -8,6 +8,7 @@ from portal.api.authority_effect import AuthorityEffectView
 from portal.api.change_effect import ChangeEffectView
 from portal.api.class_restarts import ClassRestartsView
 from portal.api.restarts import RestartsApiView
+from portal.api.rollout_figures import RolloutFiguresView
 
 urlpatterns = [
     path(
@@ -16,6 +17,11 @@ urlpatterns = [
         name="api-authority-effect",
     ),
     path("changes/<int:pk>/effect/", ChangeEffectView.as_view(), name="api-change-effect"),
+    path(
+        "changes/<int:pk>/rollout/figures/",
+        RolloutFiguresView.as_view(),
+        name="api-rollout-figures",
+    ),
     path("simulations/classrestarts/", ClassRestartsView.as_view(), name="api-class-restarts"),
     path("simulations/restarts/", RestartsApiView.as_view(), name="api-restarts"),
 ]

@@ -72,13 +72,13 @@ def of_sample(sample: Sample, span: Span, query: Mapping[str, str]) -> list[Bar]
     first_bar = max(span.since, sample.rows[-1].created) if span.since else sample.rows[-1].created
     if sample.is_whole and span.since:
         first_bar = span.since
-    step = _bar_step(span.until - first_bar)
+    step = bar_step(span.until - first_bar)
     sums: dict[datetime, Counter[str]] = {}
     for row in sample.rows:
         sums.setdefault(stretch_of(row.created, step), Counter())[
             column_of(row.verdict, row.reasons)
         ] += 1
-    return _bars(sums, (first_bar, span.until, step), query)
+    return bars_of(sums, (first_bar, span.until, step), query)
 
 
 def of_tallies(
@@ -97,7 +97,7 @@ def of_tallies(
     if first_bar is None:
         oldest = tallies.filter(start__gte=earliest).aggregate(at=Min("start"))["at"]
         first_bar = max(oldest, earliest) if oldest else span.until - LIVE
-    step = max(_bar_step(span.until - first_bar), _TALLY_STEP)
+    step = max(bar_step(span.until - first_bar), _TALLY_STEP)
     newest = Tally.objects.edge()
     # Tallies end some minutes ago: rows from there on are counted, but of one hour at most.
     border = max(newest, stretch_of(now - LIVE)) if newest else stretch_of(now - LIVE)
@@ -109,7 +109,7 @@ def of_tallies(
         sums.setdefault(stretch_of(border, step), Counter()).update(added(counted(recent).values()))
     if outcome := query.get("verdict", "").replace("-", "_"):
         sums = {start: Counter({outcome: counts[outcome]}) for start, counts in sums.items()}
-    return _bars(sums, (first_bar, span.until, step), query)
+    return bars_of(sums, (first_bar, span.until, step), query)
 
 
 def _tallied(
@@ -124,15 +124,17 @@ def _tallied(
     return [(start, dict(zip(_OUTCOMES, numbers, strict=True))) for start, *numbers in tally_sums]
 
 
-def _bar_step(shown_time: timedelta) -> timedelta:
+def bar_step(shown_time: timedelta) -> timedelta:
+    """How long each bar of a time lasts."""
     return next((step for step in _BAR_STEPS if shown_time <= BARS * step), _BAR_STEPS[-1])
 
 
-def _bars(
+def bars_of(
     sums: Mapping[datetime, Counter[str]],
     extent: tuple[datetime, datetime, timedelta],
     query: Mapping[str, str],
 ) -> list[Bar]:
+    """Bars of sums by the beginning of each; the extent is its begin, its end and their step."""
     begin, end, step = extent
     first_bar = min(stretch_of(begin, step), stretch_of(end, step) - (FEWEST - 1) * step)
     bar_number = min(int((end - first_bar) / step) + 1, 2 * BARS)

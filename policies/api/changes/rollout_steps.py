@@ -83,7 +83,9 @@ class RolloutStageSerializer(Answered, fields.Serializer[Any]):
 class RolloutSerializer(Answered, fields.Serializer[Any]):
     """How a change is rolled out, and where that stands."""
 
-    plan = RolloutPlanSerializer()
+    plan = RolloutPlanSerializer(
+        allow_null=True, help_text="null for callers who see a part of its places"
+    )
     at = fields.IntegerField(help_text="the number of its stage; 0: not started")
     total = fields.IntegerField(help_text="all stages")
     since = fields.DateTimeField(allow_null=True, help_text="guards count from then on")
@@ -106,8 +108,7 @@ class RolloutStepsView(ApprovalStepsView):
     @action(detail=True, methods=["get"], url_path="rollout")
     def rollout(self, request: Request, **_names: Any) -> Response:
         """The plan of a change and where its roll-out stands; 404 without a plan."""
-        del request
-        return _rendered(self.get_object())
+        return _rendered(self.get_object(), request.user)
 
     @extend_schema(request=RolloutPlanSerializer, responses=RolloutSerializer)
     @rollout.mapping.put
@@ -125,7 +126,7 @@ class RolloutStepsView(ApprovalStepsView):
             return respond(problem_of_errors(_INVALID, errors))
         with self.write():
             rollouts.put_plan(change, plan=plan, user=self.author())
-            return _rendered(change)
+            return _rendered(change, request.user)
 
     @extend_schema(request=serializers.SeenStepSerializer, responses=RolloutSerializer)
     @action(detail=True, methods=["post"], url_path="rollout/start")
@@ -135,7 +136,8 @@ class RolloutStepsView(ApprovalStepsView):
         sent = self.body(serializers.SeenStepSerializer, request)
         seen, note = sent.get("content_hash", ""), sent.get("note", "")
         with self.write():
-            return _rendered(rollouts.start(change, user=self.author(), seen=seen, note=note))
+            started = rollouts.start(change, user=self.author(), seen=seen, note=note)
+            return _rendered(started, request.user)
 
     @extend_schema(request=AdvanceSerializer, responses=RolloutSerializer)
     @action(detail=True, methods=["post"], url_path="rollout/advance")
@@ -146,7 +148,7 @@ class RolloutStepsView(ApprovalStepsView):
         if not Rollout.objects.filter(change=change).exists():
             raise NotFound
         with self.write():
-            return _rendered(rollouts.advance(change, expected=expected))
+            return _rendered(rollouts.advance(change, expected=expected), request.user)
 
     @extend_schema(request=serializers.StepNoteSerializer, responses=RolloutSerializer)
     @action(detail=True, methods=["post"], url_path="rollout/stop")
@@ -164,7 +166,7 @@ class RolloutStepsView(ApprovalStepsView):
         change = self._written()
         note = self.body(serializers.StepNoteSerializer, request).get("note", "")
         with self.write():
-            return _rendered(step(change, user=self.author(), note=note))
+            return _rendered(step(change, user=self.author(), note=note), request.user)
 
     def _written(self) -> ChangeSet:
         """The change, if the caller may write all that it writes."""
@@ -174,11 +176,15 @@ class RolloutStepsView(ApprovalStepsView):
         return change
 
 
-def _rendered(change: ChangeSet) -> Response:
+def _rendered(change: ChangeSet, user: Any) -> Response:
     rollout = Rollout.objects.filter(change=change).prefetch_related("stages").first()
     if rollout is None:
         raise NotFound
-    return Response(RolloutSerializer(rollout).data)
+    answer = dict(RolloutSerializer(rollout).data)
+    if not changes.sees_rollout(user, change):
+        # Both name places: clusters, namespaces, owners of requests.
+        answer |= {"plan": None, "tripped": rollouts.TRIPPED_ELSEWHERE if rollout.tripped else ""}
+    return Response(answer)
 
 
 def _plain(body: Any) -> Any:

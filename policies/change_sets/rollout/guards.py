@@ -18,16 +18,30 @@ class RolloutFigures:
     """What was decided since a stage began, in the places that the roll-out has reached.
 
     ``new_denials`` and ``new_warnings`` are those of each owner beyond its own in as long a time
-    before; ``denials`` are all. ``latency`` is the 99th percentile in milliseconds.
+    before; ``denials`` are all. ``latency`` is the 99th percentile in milliseconds. Where
+    ``is_sampled``, there were more than may be read: these are of the newest.
     """
 
     requests: int = 0
     denied: int = 0
+    warned: int = 0
     failures: int = 0
     latency: float = 0.0
     denials: Mapping[str, int] = field(default_factory=dict)
     new_denials: Mapping[str, int] = field(default_factory=dict)
     new_warnings: Mapping[str, int] = field(default_factory=dict)
+    is_sampled: bool = False
+
+    @property
+    def deny_rate(self) -> float:
+        """Denied requests in per cent of all."""
+        return 100 * self.denied / self.requests if self.requests else 0.0
+
+    @property
+    def newly_denied(self) -> list[tuple[str, int]]:
+        """The owners with new denials, those with the most first."""
+        found = [(owner, number) for owner, number in self.new_denials.items() if number > 0]
+        return sorted(found, key=lambda each: (-each[1], each[0]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +118,7 @@ def _reading(guard: GuardPlan, figures: RolloutFigures) -> GuardReading:
                 guard=guard, figure=sum(named.values()), owner=_name_of_highest(named)
             )
         case GuardKind.DENY_RATE:
-            rate = 100 * figures.denied / figures.requests if figures.requests else 0.0
-            return GuardReading(guard=guard, figure=rate)
+            return GuardReading(guard=guard, figure=figures.deny_rate)
         case GuardKind.LATENCY:
             return GuardReading(guard=guard, figure=figures.latency)
         case GuardKind.FAILURES:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
+_NAMING: Final = (StepKind.STOP, StepKind.REVERT)
+"""Steps whose notes may be a guard's words."""
 _REVERSED: Final = {"add": "delete", "delete": "add", "change": "change"}
 _ACTION: Final = Case(
     When(content__isnull=True, then=Value("delete")),
@@ -93,14 +95,38 @@ def visible_steps(
 ) -> list[ChangeStep]:
     """These steps, or all; edits name objects to those who may see any object, and the author.
 
-    An object may be where this user sees nothing, or have been taken out again.
+    An object may be where this user sees nothing, or have been taken out again. A guard that
+    stopped a roll-out names owners, to those who see all its places.
     """
     steps = list(change.steps.all() if steps is None else steps)
     if not roles.sees_all(user) and change.author != user.get_username():
         for step in steps:
             if step.step == StepKind.EDIT:
                 step.note = ""
+    named = [step for step in steps if step.step in _NAMING and step.note]
+    if named and not sees_rollout(user, change):
+        for step in named:
+            step.note = ""
     return steps
+
+
+def sees_places(user: Any, groups: Iterable[ItemGroup]) -> bool:
+    """Whether the user sees every place that a change set writes to."""
+    return all(roles.sees(user, each.cluster, each.namespace) for each in groups)
+
+
+def sees_rollout(
+    user: Any, change: ChangeSet, *, groups: Sequence[ItemGroup] | None = None
+) -> bool:
+    """Whether the user may read the plan of its roll-out, and why it stopped: both name places.
+
+    ``groups`` are the change's, if they are known.
+    """
+    if roles.sees_all(user):
+        return True
+    if change.author == user.get_username() and not roles.is_scoped(user):
+        return True
+    return sees_places(user, item_groups(change) if groups is None else groups)
 
 
 def may_create(user: Any) -> bool:

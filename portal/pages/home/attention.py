@@ -14,7 +14,8 @@ from admission.record.demand import demand_by_quota
 from policies import roles
 from policies.change_sets.states import ChangeState
 from policies.plurals import counted
-from policies.services.changes import visible_changes
+from policies.services.changes import sees_rollout, visible_changes
+from policies.services.changes.rollout import TRIPPED_ELSEWHERE
 from portal.pages.shell.quota_lines import may_raise
 from portal.pages.shell.quota_trends import trends
 
@@ -195,12 +196,13 @@ def _tripped(situation: Situation) -> Iterator[AttentionItem]:
     """Roll-outs that a guard has stopped, until somebody goes on or takes them back."""
     stopped = visible_changes(situation.user).filter(state=ChangeState.STOPPED.value)
     for change in stopped.exclude(rollout__tripped="").select_related("rollout")[:STUCK_SHOWN]:
+        is_seen = sees_rollout(situation.user, change)
         yield AttentionItem(
             Urgency.BROKEN,
             "alert-triangle",
             "red",
             f"The roll-out of change #{change.pk} stopped by itself",
-            change.rollout.tripped[:LONGEST],
+            change.rollout.tripped[:LONGEST] if is_seen else TRIPPED_ELSEWHERE,
             since=change.updated,
             steps=[ItemAction("Open roll-out", reverse("change-rollout", args=[change.pk]))],
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
 
@@ -12,6 +12,9 @@ from policies.services.changes.rollout.run import stop
 
 if TYPE_CHECKING:
     from policies.models import ChangeSet
+
+TRIPPED_ELSEWHERE: Final = "the reason names places that you do not see"
+"""Stands for the reason, for those who see a part of a change."""
 
 
 def trip(change: ChangeSet, *, user: str, words: str, reverts: bool) -> ChangeSet:

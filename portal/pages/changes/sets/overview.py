@@ -20,6 +20,7 @@ from portal.pages.changes.sets.review import (
     review_cards,
     take_step,
 )
+from portal.pages.changes.sets.rollout.card import rollout_card
 from portal.pages.changes.sets.timeline import COMMENTED, last_steps
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class ChangeOverviewView(ChangePage):
             contents=contents_of(items),
             replayed=replayed(change, items=items, user=user),
             steps=last_steps(change, user),
+            **rollout_card(change, groups=self.groups, user=user),
             cards=cards,
             may_check=cards is not None and may_take(change, user, "runchecks"),
             may_publish_now=cards is not None

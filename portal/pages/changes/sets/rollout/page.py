@@ -3,57 +3,40 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.exceptions import ValidationError
 from django.http import Http404
 
-from admission.rollout.figures import figures_of
-from policies.change_sets.rollout.dwell import dwell_words
-from policies.change_sets.rollout.guards import judge_guards
+from admission.rollout.figures import MOST
 from policies.change_sets.rollout.members import PlanError
 from policies.change_sets.rollout.modes import unobservable
 from policies.change_sets.rollout.plan import plan_json, read_plan
 from policies.change_sets.rollout.suggestion import suggest_plan
 from policies.change_sets.rollout.waves import RolloutPlace
 from policies.change_sets.states import ChangeState, StepKind
-from policies.db.clock import read_clock
 from policies.models import Rollout
 from policies.services import changes
 from policies.services.changes import rollout as rollouts
 from portal.pages.changes.sets.frame import ChangePage
 from portal.pages.changes.sets.rollout.form import TRIPS, PlanForm
+from portal.pages.changes.sets.rollout.lines import shown_rollout
 from portal.pages.changes.sets.rollout.places import wave_places
 from portal.pages.changes.sets.rollout.rows import FORM_VERBS, OBSERVED, typed_from, typed_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping
 
     from django.http import HttpRequest, HttpResponse
 
-    from policies.change_sets.rollout.guards import GuardReading
-    from policies.change_sets.rollout.plan import RolloutPlan, WavePlan
-    from policies.models import ChangeItem, RolloutStage
+    from policies.change_sets.rollout.plan import RolloutPlan
+    from policies.models import ChangeItem
     from policies.services.changes.rollout import PlacedItem
     from portal.pages.changes.sets.rollout.rows import TypedPlan
 
-_UNDER_WAY: Final = (ChangeState.ROLLING_OUT, ChangeState.STOPPED)
 _PLANS: Final = ("plan", "plantext")
 _WRONG: Final = "The plan was not saved; see below."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageLine:
-    """A stage of the plan, and what became of it; ``begun`` None: it is still to come."""
-
-    number: int
-    wave: int
-    where: str
-    mode: str
-    dwell: str
-    begun: RolloutStage | None
 
 
 class RolloutTabView(ChangePage):
@@ -80,13 +63,17 @@ class RolloutTabView(ChangePage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The roll-out as it stands, and the form of its plan for those who may set it."""
-        rollout = Rollout.objects.filter(change=self.change).first()
+        rollout = Rollout.objects.filter(change=self.change).select_related("change").first()
         plan = rollout.to_plan() if rollout else None
+        shown = rollout and shown_rollout(
+            rollout, items=self.items, groups=self.groups, user=self.request.user
+        )
         found = super().get_context_data(
             **kwargs,
             rollout=rollout,
-            lines=list(_lines(rollout, plan)) if rollout and plan else [],
-            readings=self._readings(rollout, plan) if rollout and plan else [],
+            shown=shown,
+            most=MOST,
+            is_live=self.change.stands is ChangeState.ROLLING_OUT,
             reverts=plan is not None and plan.on_trip == "revert",
         )
         if found["may_steer"] and StepKind.DESCRIBE.value in found["allowed"]:
@@ -116,13 +103,6 @@ class RolloutTabView(ChangePage):
 
     def _placed(self, plan: RolloutPlan) -> list[PlacedItem]:
         return rollouts.place_items(self.items, plan=plan, number=self.change.pk)
-
-    def _readings(self, rollout: Rollout, plan: RolloutPlan) -> Sequence[GuardReading]:
-        """The guards with their figures, for those who see all places."""
-        sees_all = self.visible_number == sum(each.number for each in self.groups)
-        if not sees_all or self.change.stands not in _UNDER_WAY:
-            return []
-        return judge_guards(plan.guards, figures_of(rollout, now=read_clock()))
 
     def post(self, request: HttpRequest, **names: Any) -> HttpResponse:
         """Change the form alone, or take a step."""
@@ -177,22 +157,3 @@ def _plan_of(sent: Mapping[str, str]) -> RolloutPlan:
         raise ValidationError(str(error)) from error
     except (ValueError, RecursionError) as error:
         raise ValidationError("The plan is no JSON.") from error
-
-
-def _lines(rollout: Rollout, plan: RolloutPlan) -> Iterator[StageLine]:
-    begun = {stage.number: stage for stage in rollout.stages.all()}
-    for number, (wave, stage) in enumerate(plan.stages, start=1):
-        yield StageLine(
-            number=number,
-            wave=wave,
-            where=_where(plan.waves[wave - 1]),
-            mode=stage.mode.value,
-            dwell=dwell_words(stage.dwell),
-            begun=begun.get(number),
-        )
-
-
-def _where(wave: WavePlan) -> str:
-    labels = [f"{name}={value}" for name, value in wave.labels.items()]
-    percent = [f"{wave.percent} %"] if wave.percent < 100 else []  # noqa: PLR2004 - all of them
-    return ", ".join([*wave.clusters, *wave.namespaces, *labels, *percent]) or "all places"

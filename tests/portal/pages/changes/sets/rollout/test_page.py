@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.test import Client
 
+from policies.db.clock import read_clock
 from policies.models import Rollout
 from policies.services import changes
 from policies.services.changes import rollout
 from tests import factories, people
-from tests.changes import AUTHOR, change_of, cpu, limit
+from tests.admission.rollout.test_work import refused
+from tests.changes import AUTHOR, change_of, cpu, limit, put
 
 if TYPE_CHECKING:
     from policies.models import ChangeSet
@@ -61,7 +63,7 @@ def test_a_roll_out_is_planned_started_stopped_and_ended(editor: Client, change:
     assert "Denied requests" in page
     assert "0 %, stops above 5 %" in page
     press(editor, change, "stop")
-    assert "stopped in stage 1 of 1" in shown(editor, change)
+    assert "stopped in this stage" in shown(editor, change)
     press(editor, change, "resume")
     press(editor, change, "advance:1")
     change.refresh_from_db()
@@ -95,3 +97,39 @@ def test_a_viewer_sees_no_button_and_takes_no_step(editor: Client, change: Chang
     verbs = ("plan", "plantext", "addwave", "preview", "start", "advance:1", "stop", "resume")
     assert {press(viewer, change, verb).status_code for verb in verbs} == {403}
     assert press(editor, change, "nothing").status_code == 404
+
+
+def test_stages_have_figures_that_refresh_themselves(editor: Client, change: ChangeSet) -> None:
+    press(editor, change, "plantext", text=json.dumps(PLAN))
+    assert "hx-get" not in shown(editor, change).partition("rollout-live")[2][:200]
+    press(editor, change, "start")
+    refused("web-5d9f8c7b6d-x2x4z", read_clock())
+    page = editor.get(f"/changes/{change.pk}/rollout/")
+    [line] = page.context["shown"].lines
+    assert (line.is_now, line.found.figures.denied) == (True, 1)
+    [owner] = page.context["shown"].owners
+    assert (owner.namespace, owner.name, owner.number) == ("team", "web", 1)
+    assert page.context["shown"].chart.most == 1
+    assert "every 10s" in page.content.decode()
+    overview = editor.get(f"/changes/{change.pk}/")
+    assert (overview.context["holding"], len(overview.context["readings"])) == (0, 1)
+    assert f"/changes/{change.pk}/rollout/" in overview.content.decode()
+
+
+def test_who_sees_a_part_sees_no_other_place(editor: Client, change: ChangeSet) -> None:
+    factories.namespace("other", in_cluster="prod")
+    both = change_of(limit("3"))
+    put(both, limit("3", namespace="other"))
+    waves = [{"namespaces": ["team"]}, {"namespaces": ["other"]}]
+    press(editor, both, "plantext", text=json.dumps({"waves": waves}))
+    changes.submit(both, user=AUTHOR)
+    press(editor, both, "start")
+    rollout.trip(both, user="bob", words="1 (team/web), stops above 0", reverts=False)
+    refused("web-5d9f8c7b6d-x2x4z", read_clock())
+    client = Client()
+    client.force_login(people.person("part", "viewer", cluster="prod", namespace="other"))
+    for address in ("rollout/", "", "timeline/"):
+        page = client.get(f"/changes/{both.pk}/{address}").content.decode()
+        assert "team" not in page
+        assert "web" not in page.partition("<main")[2].partition("</main")[0]
+    assert rollout.TRIPPED_ELSEWHERE in shown(client, both)
