@@ -132,19 +132,37 @@ def _patch_differences(
     """Operations by their text: their order may change with the order of policies."""
     expected = Counter(map(_text_of, wanted))
     found = Counter(map(_text_of, _operations(decision)))
-    for operation in expected - found:
-        message = f"this change is expected and was not made: {_short(operation)}"
-        yield AnswerDifference(aspect="patch", message=message)
-    for operation in found - expected:
-        message = f"this change was made and is not expected: {_short(operation)}"
-        yield AnswerDifference(aspect="patch", message=message)
+    missing, surplus = _by_path(expected - found), _by_path(found - expected)
+    for path in [*missing, *(each for each in surplus if each not in missing)]:
+        yield AnswerDifference(
+            aspect="patch", message=_words_of(path, missing.get(path), surplus.get(path))
+        )
 
 
-def _text_of(operation: Mapping[str, Any]) -> str:
-    words = f"{operation['op']} {operation['path']}"
-    if operation["op"] == "remove":
-        return words
-    return f"{words} {dumps(_sorted(operation.get('value')))}"
+def _words_of(path: str, missing: list[str] | None, surplus: list[str] | None) -> str:
+    """What differs at one path of the object."""
+    wanted, made = (_short(", ".join(each)) for each in (missing or (), surplus or ()))
+    if not surplus:
+        return f"{path} is expected to change and does not: {wanted}"
+    if not missing:
+        return f"{path} changes and is not expected to: {made}"
+    return f"{path} is expected to change otherwise: {wanted}; found: {made}"
+
+
+def _by_path(operations: Counter[tuple[str, str]]) -> dict[str, list[str]]:
+    """The operations in words, by the path that they change."""
+    found: dict[str, list[str]] = {}
+    for path, words in operations.elements():
+        found.setdefault(path, []).append(words)
+    return found
+
+
+def _text_of(operation: Mapping[str, Any]) -> tuple[str, str]:
+    """The path of an operation, and what it does there."""
+    word, path = operation["op"], operation["path"]
+    if word == "remove":
+        return path, word
+    return path, f"{word} {dumps(_sorted(operation.get('value')))}"
 
 
 def _short(text: str) -> str:

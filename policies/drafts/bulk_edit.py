@@ -17,7 +17,7 @@ from policies.drafts import bulk_import
 from policies.drafts.bulk_import import OvertakenError
 from policies.managed_fields import managers_from_json, overwritten
 from policies.manifests import diff_in_words
-from policies.models import Cluster, Namespace, PolicyRevision, PriorityClass
+from policies.models import Cluster, KeptTest, Namespace, PolicyRevision, PriorityClass
 from policies.object_rules import with_enforcement
 from policies.services.changes import ClusterPart, namespaces_of, store_part, take_back
 from policies.validators import findings_of
@@ -260,7 +260,7 @@ def undo(batch: Batch, *, may: May, user: str) -> int:
             revisions = list(
                 PolicyRevision.objects.filter(
                     cluster=cluster.name, cluster_revision=numbers[cluster.name], user=user,
-                    kind__in=(*services.KINDS, PriorityClass.kind),
+                    kind__in=(*services.KINDS, PriorityClass.kind, KeptTest.kind),
                 )
             )  # fmt: skip
             _check_undoable(cluster, revisions, may)

@@ -17,7 +17,7 @@ from policies import simulation
 from policies import snapshot as stored
 from policies.lints import BUILT_IN_CLASSES, LintCode, lint_namespace
 from policies.manifests.documents import ManifestError
-from policies.manifests.render import render_documents
+from policies.manifests.render import render_documents, render_manifests
 from policies.manifests.sources import parse_documents
 from policies.models import PriorityClass
 
@@ -126,6 +126,18 @@ def tried(manifest: Mapping[str, Any], before: PolicySet | None, text: str) -> d
     pasted_object = pasted_documents[0].value
     try:
         after = simulation.with_unsaved(before, [manifest])
-        return {"verdict": judge(after, pasted_object), "verdict_now": judge(before, pasted_object)}
+        return {
+            "verdict": judge(after, pasted_object),
+            "verdict_now": judge(before, pasted_object),
+            "keep_text": keep_text(after, pasted_object),
+        }
     except DecodeError as error:
         return {"try_error": str(error)}
+
+
+def keep_text(policies: PolicySet, obj: Mapping[str, Any]) -> str:
+    """A test of an object and of what policies answer, as YAML; empty where none can be kept."""
+    try:
+        return render_manifests([simulation.kept_answer(policies, obj)])
+    except DecodeError:
+        return ""

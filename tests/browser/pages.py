@@ -84,6 +84,7 @@ PAGES: Final = {
     "kept tests": "/tests/",
     "kept tests, none": "/tests/?q=nothing-is-called-so",
     "kept test": "/tests/{kept}/",
+    "kept test, a new one": "/tests/new/demo/payments/",
     "replays": "/replays/",
     "new replay": "/replays/new/?cluster=demo",
     "replay": "/replays/{replay}/",
@@ -172,6 +173,7 @@ NO_PAGES: Final = {
     "policies/undo/": "a form's address",
     "clusters/-/undo/": "a form's address",
     "policies/export/": "a file",
+    "tests/export/": "a file",
     "clusters/<str:cluster>/policies/": "leads to the list of the fleet",
     "clusters/<str:cluster>/namespaces/<str:namespace>/<str:plural>/new/restarts": (
         "the editor's, with an answer"

@@ -30,6 +30,7 @@ OWN = {
 FOR_ADMINS = {
     *(name for name in PAGES if name.startswith("people")),
     "decision, kept as a test",
+    "kept test, a new one",
     "roles",
     "tokens",
     "tokens, none",

@@ -23,6 +23,8 @@ _REVOKE_OF_OTHERS = "- an admin looks at somebody's tokens first; programs revok
 _INVITE = "- whoever invites hands the link over; programs have service accounts"
 _END_ACCOUNT = "DELETE /api/v1/serviceaccounts/{name}/"
 _TRY = "POST /api/v1/simulations/"
+_KEEP = "POST /api/v1/tests/ + PUT /api/v1/tests/{id}/"
+_RUN_TESTS = "POST /api/v1/tests/run/"
 _SAVE = """
     POST /api/v1/limitranges/ + PUT /api/v1/limitranges/{id}/
     + POST /api/v1/metadatapolicies/ + PUT /api/v1/metadatapolicies/{id}/
@@ -90,6 +92,11 @@ ACTIONS = (
     ("decision-view-save", "decisions/_actions.html", "", "PATCH /api/v1/savedviews/{id}/"),
     ("decision-view-drop", "decisions/_actions.html", "", "DELETE /api/v1/savedviews/{id}/"),
     ("kept-test", "kept_tests/test.html", "do=delete", "DELETE /api/v1/tests/{id}/"),
+    ("kept-test kept-test-new", "kept_tests/test.html", "do=save", _KEEP),
+    ("kept-test kept-test-new", "kept_tests/test.html", "do=run", _RUN_TESTS),
+    ("kept-test", "kept_tests/test.html", "do=run", _RUN_TESTS),
+    ("kept-test kept-test-new", "kept_tests/test.html", "do=accept", _FORM),
+    ("kept-test-new", "kept_tests/_keep.html", "do=fill", _FORM),
     ("decision-keep", "decisions/keep.html", "", "POST /api/v1/tests/"),
     # Policies
     (_FORMS, "policies/editor.html", "", _CHECK),  # checks, as ?dryRun=All does

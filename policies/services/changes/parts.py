@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from policies.models import PriorityClass
+from policies.models import KeptTest, PriorityClass
 from policies.services.clusters import delete_priority_class
+from policies.services.kept_tests import delete_kept_test
 from policies.services.policies import delete_policy
 from policies.services.preview import Preview, store_previews
 from policies.services.write import changed_write, in_bulk
@@ -43,8 +44,10 @@ def store_part(part: ClusterPart, *, user: str, reason: str) -> tuple[str, int]:
 
 
 def delete_stored(stored: Any, *, user: str, reason: str) -> None:
-    """Delete a stored policy or priority class."""
-    if isinstance(stored, PriorityClass):
+    """Delete a stored policy, test or priority class."""
+    if isinstance(stored, KeptTest):
+        delete_kept_test(test=stored, user=user, reason=reason)
+    elif isinstance(stored, PriorityClass):
         delete_priority_class(priority_class=stored, user=user, reason=reason)
     else:
         delete_policy(policy=stored, user=user, reason=reason)

@@ -10,7 +10,8 @@ from django.http import Http404
 from django.shortcuts import redirect
 
 from admission.replay.keep import NotKeepableError, kept_from
-from engine.kept_tests import ALLOW, DENY
+from engine.errors import DecodeError
+from engine.kept_tests import ALLOW, DENY, answer_of, decode_kept_test, judge_test
 from policies import roles, services, simulation, snapshot
 from policies.manifests.render import render_documents
 from policies.models import KeptTest, Namespace
@@ -19,6 +20,8 @@ from portal.pages.decisions.why import DecisionMixin
 from portal.pages.views import PortalPage
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from django.http import HttpRequest, HttpResponse
 
     from admission.models import AuditEvent
@@ -61,6 +64,8 @@ class KeepView(DecisionMixin, PortalPage):
             "verdict": expected["verdict"],
             "reasons": ", ".join(expected.get("reasons", ())),
             "object_yaml": render_documents([manifest["spec"].get("object") or {}]),
+            "changes": self._changes_today(manifest),
+            "is_patch_expected": True,
         }
         return super().get_context_data(**{**context, **kwargs})
 
@@ -70,21 +75,38 @@ class KeepView(DecisionMixin, PortalPage):
             name: request.POST.get(name, "").replace("\0", "").strip()
             for name in ("name", "verdict", "reasons")
         }
+        is_patch_expected = request.POST.get("patch") == "on"
         try:
-            test = self._kept(sent)
+            test = self._kept(sent, is_patch_expected=is_patch_expected)
         except (NotKeepableError, ValidationError) as error:
-            context = self.get_context_data(**sent, form_error=_said(error))
+            context = self.get_context_data(
+                **sent, form_error=_said(error), is_patch_expected=is_patch_expected
+            )
             return self.render_to_response(context, status=422)
         messages.success(request, f"Kept as {test.name}. {self._today(test)}")
         return redirect("decision-detail", self.event.pk)
 
-    def _kept(self, sent: dict[str, str]) -> KeptTest:
+    def _changes_today(self, manifest: dict[str, Any]) -> Sequence[Mapping[str, Any]] | None:
+        """The changes that policies make to the object today; None where they refuse it."""
+        try:
+            test = decode_kept_test(manifest)
+        except DecodeError:
+            return None
+        policies = snapshot.load(self.event.cluster, self.event.namespace)
+        decision = judge_test(test, policies).decision
+        return answer_of(decision).patch if decision else None
+
+    def _kept(self, sent: dict[str, str], *, is_patch_expected: bool) -> KeptTest:
         if sent["verdict"] not in (ALLOW, DENY):
             raise Http404
         event = self.event
         manifest = kept_from(event, name=sent["name"])
         reasons = sent["reasons"].replace(",", " ").split() if sent["verdict"] == DENY else []
-        expected = {"verdict": sent["verdict"], **({"reasons": reasons} if reasons else {})}
+        expected: dict[str, Any] = {"verdict": sent["verdict"]}
+        expected |= {"reasons": reasons} if reasons else {}
+        if is_patch_expected and sent["verdict"] == ALLOW:
+            changes = self._changes_today(manifest)
+            expected |= {"patch": list(changes)} if changes is not None else {}
         manifest["spec"]["expect"] = expected
         place = Namespace.objects.filter(cluster__name=event.cluster, name=event.namespace).first()
         if place is None:

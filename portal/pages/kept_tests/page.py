@@ -1,29 +1,32 @@
-"""KeptTestPageView: one kept test as YAML, with its result today; deleted by a button."""
+"""KeptTestPageView: one kept test as YAML with its result today; edited, run, deleted."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import redirect
+from django.urls import reverse
 
-from policies import roles, services, simulation, snapshot
+from policies import roles, services
 from policies.manifests.render import render_manifests
 from policies.models import KeptTest
 from portal.pages.kept_tests.list import visible_tests
-from portal.pages.views import PortalPage
+from portal.pages.kept_tests.text_page import CONFLICT, STALE, TestTextPage
+from portal.pages.views import whole_number
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
+    from policies.models import PolicyRevision
 
-class KeptTestPageView(PortalPage):
+_DELETING = roles.writing(KeptTest.kind, "delete")
+
+
+class KeptTestPageView(TestTextPage):
     """A test, judged anew by the policies in force."""
-
-    template_name = "kept_tests/test.html"
-    permission = roles.writing(KeptTest.kind, "delete")
-    test: KeptTest
 
     def find(self, names: dict[str, Any]) -> None:
         """Find it; 404 for those who do not see its namespace."""
@@ -32,22 +35,56 @@ class KeptTestPageView(PortalPage):
             raise Http404
         self.test = found
 
-    def scope(self) -> roles.RoleScope:
-        """Its namespace."""
-        return roles.RoleScope(self.test.owner.name, self.test.namespace_name)
+    def may_post(self) -> bool:
+        """A deletion has a permission of its own."""
+        if self.request.POST.get("do") == "delete":
+            return self.may(_DELETING)
+        return super().may_post()
+
+    @property
+    def sent_text(self) -> str:
+        """The text of the form; those who only read have none, and run the stored test."""
+        return super().sent_text if "text" in self.request.POST else self.stored_text
+
+    @property
+    def stored_text(self) -> str:
+        """The stored test as YAML."""
+        return render_manifests([self.test.to_manifest()])
+
+    def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:  # noqa: ARG002 - as Django calls it
+        """Its text, and what it finds today."""
+        return self.show(self.stored_text, judged=self.judge(self.test))
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Its text, and what it finds today."""
-        test = self.test
-        policies = snapshot.load(test.owner.name, test.namespace_name)
-        [judged] = simulation.judged([test], policies)
-        yaml = render_manifests([test.to_manifest()])
-        return super().get_context_data(**kwargs, test=test, judged=judged, yaml=yaml)
+        """Whether it may be deleted."""
+        return super().get_context_data(**kwargs, may_delete=self.may(_DELETING))
 
-    def post(self, request: HttpRequest, **_names: Any) -> HttpResponse:
-        """Delete it."""
-        if request.POST.get("do") != "delete":
-            raise Http404
-        services.delete_kept_test(test=self.test, user=self.username)
-        messages.success(request, f"Deleted {self.test.name}. Its revisions stay.")
+    def post(self, request: HttpRequest, **names: Any) -> HttpResponse:
+        """Delete it, or do what the form of its text offers."""
+        if request.POST.get("do") == "delete":
+            return self._delete()
+        return super().post(request, **names)
+
+    def _delete(self) -> HttpResponse:
+        """Delete it; the message has a button that takes it back."""
+        seen = whole_number(self.request.POST.get("seen", "")) or None
+        try:
+            saved = services.delete_kept_test(
+                test=self.test, user=self.username, reason=self.reason, expected_revision=seen
+            )
+        except services.StaleRevisionError:
+            return self.show(self.stored_text, status=CONFLICT, form_error=STALE)
+        messages.success(
+            self.request,
+            f"Deleted {self.test.name}. Its revisions stay.",
+            extra_tags=_undo_address(saved.revision),
+        )
         return redirect("kept-tests")
+
+
+def _undo_address(revision: PolicyRevision | None) -> str:
+    """The address that takes a deletion back; empty where nothing was deleted."""
+    if revision is None:
+        return ""
+    of = f"{revision.cluster}:{revision.cluster_revision}"
+    return f"{reverse('policy-undo')}?{urlencode({'of': of, 'to': 'tests'})}"

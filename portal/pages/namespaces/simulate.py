@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.models import PriorityClass
+from policies import roles
+from policies.drafts.preview import keep_text
+from policies.models import KeptTest, PriorityClass
 from portal.pages.namespaces.outcome import outcome_of
 from portal.pages.namespaces.place import NamespaceTabPage
 from portal.pages.namespaces.try_object import TrialForm, attempt_of, attempt_of_text
@@ -49,7 +51,13 @@ class SimulateView(NamespaceTabPage):
     ) -> HttpResponse:
         """Show the outcome alone to a page that asks for it, else everything."""
         status = 422 if outcome.get("problems") else 200
-        tried = {**outcome, "draft": trial_form, "pasted": pasted, "is_asked": is_asked}
+        tried = {
+            **outcome,
+            "draft": trial_form,
+            "pasted": pasted,
+            "is_asked": is_asked,
+            "keep_text": self._keep_text(outcome),
+        }
         if self.request.headers.get("HX-Target") == OUTCOME:
             self.template_name = "namespaces/_outcome.html"
             # htmx swaps only responses of status 200, and problems are part of the outcome.
@@ -58,3 +66,9 @@ class SimulateView(NamespaceTabPage):
         priorities = list(classes.values_list("name", flat=True))
         context = self.get_context_data(**self.kwargs, **tried, priorities=priorities)
         return self.render_to_response(context, status=status)
+
+    def _keep_text(self, outcome: dict[str, Any]) -> str:
+        """The tried object as a test, for those who may keep one here."""
+        if "found" not in outcome or not self.may(roles.writing(KeptTest.kind, "add")):
+            return ""
+        return keep_text(self.policies, outcome["attempt"].object)

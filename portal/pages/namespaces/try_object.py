@@ -121,6 +121,7 @@ class Trial:
 
     draft: TrialForm = field(default_factory=TrialForm)
     text: str = ""
+    object: dict[str, Any] = field(default_factory=dict)
     simulation: Simulation | None = None
     document: Document | None = None
     problems: tuple[Problem, ...] = ()
@@ -132,8 +133,9 @@ class Trial:
 
 def attempt_of(draft: TrialForm, policies: PolicySet) -> Trial:
     """Try the pod of the small form."""
-    request = request_for(draft.to_manifest(policies.namespace), namespace=policies.namespace)
-    return Trial(draft=draft, simulation=run(request, policies))
+    pod = draft.to_manifest(policies.namespace)
+    request = request_for(pod, namespace=policies.namespace)
+    return Trial(draft=draft, object=pod, simulation=run(request, policies))
 
 
 def attempt_of_text(text: str, policies: PolicySet) -> Trial:
@@ -147,7 +149,8 @@ def attempt_of_text(text: str, policies: PolicySet) -> Trial:
     except DecodeError as error:
         problem = document.problem(error.field, error.detail)
         return Trial(text=text, problems=(problem,), document=document)
-    return Trial(text=text, simulation=run(request, policies), document=document)
+    simulated = run(request, policies)
+    return Trial(text=text, object=document.value, simulation=simulated, document=document)
 
 
 def _only_document(text: str) -> Document:

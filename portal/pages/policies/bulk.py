@@ -231,14 +231,17 @@ def _picks(selected: Iterable[PolicyKey]) -> list[str]:
 
 
 class UndoView(SelectedPolicies):
-    """Takes back an edit that this person has just saved; the button of its toast."""
+    """Takes back an edit that this person has just saved; the button of its toast.
+
+    ``?to=tests`` leads to the list of kept tests, where one was deleted.
+    """
 
     def get(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:  # noqa: ARG002 - as Django calls it
         """Lead to the list: an edit is taken back by its toast alone."""
         return redirect("all-policies")
 
     def post(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
-        """Restore what each policy was before, if nobody has written one since."""
+        """Restore what each object was before, if nobody has written one since."""
         pairs = [each.rpartition(":") for each in request.GET.getlist("of")]
         batch = tuple((name, whole_number(number)) for name, _, number in pairs)
         try:
@@ -250,8 +253,14 @@ class UndoView(SelectedPolicies):
         except ValidationError as error:
             messages.error(request, f"Not undone: {' '.join(error.messages)}")
         else:
-            messages.success(request, f"{counted(done, 'policies')} restored.")
-        return redirect("all-policies")
+            what = "tests" if self.is_of_tests else "policies"
+            messages.success(request, f"{counted(done, what)} restored.")
+        return redirect("kept-tests" if self.is_of_tests else "all-policies")
+
+    @property
+    def is_of_tests(self) -> bool:
+        """Whether a kept test was deleted."""
+        return self.request.GET.get("to") == "tests"
 
 
 class PoliciesAsYaml(SelectedPolicies):

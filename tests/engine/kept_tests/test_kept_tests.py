@@ -19,7 +19,7 @@ from engine.kept_tests import (
     validate_kept_test,
 )
 from engine.policy_manifests import build_policy_set
-from engine.wire import RawNumber, loads
+from engine.wire import RawNumber, dumps, loads
 from tests.kept_tests import MAX_REASON, denied, kept, pod
 
 LIMITS = {
@@ -237,9 +237,25 @@ def test_a_removal_that_is_expected_and_not_made_is_red() -> None:
     removal = {"op": "remove", "path": "/metadata/labels/team"}
     test = decode_kept_test(kept(expect={**ALLOWED, "patch": [removal]}))
     first, *_ = judge_test(test, build_policy_set([], namespace="team")).differences
-    assert (first.aspect, first.message.rpartition(": ")[2]) == (
-        "patch", "remove /metadata/labels/team",
-    )  # fmt: skip
+    assert first.aspect == "patch"
+    assert first.message == "/metadata/labels/team is expected to change and does not: remove"
+
+
+def test_what_differs_at_one_path_is_one_sentence_with_both_sides() -> None:
+    policies = build_policy_set([LABELS], namespace="team")
+    decision = judge_test(decode_kept_test(kept(expect=ALLOWED)), policies).decision
+    assert decision
+    first, *others = answer_of(decision).patch or ()
+    path, value = first["path"], dumps(first["value"])
+    expected = [{**first, "value": "other"}, *others]
+    judged = judge_test(decode_kept_test(kept(expect=patched(*expected))), policies)
+    assert [each.message for each in judged.differences] == [
+        f'{path} is expected to change otherwise: add "other"; found: add {value}'
+    ]
+    fewer = judge_test(decode_kept_test(kept(expect=patched(*others))), policies)
+    assert [each.message for each in fewer.differences] == [
+        f"{path} changes and is not expected to: add {value}"
+    ]
 
 
 def test_fractions_of_what_an_api_server_made_become_texts() -> None:

@@ -10,6 +10,7 @@ from policies import roles
 from policies.drafts import preview
 from policies.drafts.examples import examples_of, judged_kinds
 from policies.manifests.render import render_documents
+from policies.models import KeptTest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +45,11 @@ def trial(
     """Examples, the text of the object, and after a button of the trial its verdicts."""
     manifest = draft.manifest
     examples = examples_of(manifest) if manifest is not None and place.namespace else []
-    found: dict[str, Any] = {"examples": examples, "pod": request.POST.get("pod", "")}
+    found: dict[str, Any] = {
+        "examples": examples,
+        "pod": request.POST.get("pod", ""),
+        "may_keep": _may_keep(request, place),
+    }
     verb, _, source = request.POST.get("do", "").partition(":")
     if verb != TRY or manifest is None:
         return found
@@ -54,6 +59,13 @@ def trial(
             return {**found, "do": TRY, "try_error": NOT_ON_RECORD}
         found |= {"pod": render_documents([dict(chosen)]), "is_chosen": True}
     return {**found, "do": TRY, **preview.tried(manifest, before, found["pod"])}
+
+
+def _may_keep(request: HttpRequest, place: PolicyPlace) -> bool:
+    permission = roles.writing(KeptTest.kind, "add")
+    return roles.may(
+        request.user, permission, cluster=place.cluster.name, namespace=place.namespace_name
+    )
 
 
 def _chosen(

@@ -65,6 +65,28 @@ def test_an_allowed_object_is_expected_to_be_allowed(editor: Client, decided: De
     assert (context["verdict"], context["reasons"]) == ("allow", "")
 
 
+def test_the_changes_of_today_are_expected_where_that_is_chosen(
+    editor: Client, decided: Decided
+) -> None:
+    factories.limit_range({"type": "Container", "default": {"memory": "1Gi"}, "max": {"cpu": "2"}})
+    event = decided(pod(container(limits={"cpu": "1"}), namespace="team"))
+    context = editor.get(address(event)).context
+    assert (len(context["changes"]) > 0, context["is_patch_expected"]) == (True, True)
+    allowed = {"verdict": "allow", "reasons": ""}
+    kept = editor.post(address(event), {**FORM, **allowed, "patch": "on"}, follow=True)
+    assert "It passes today." in kept.content.decode()
+    assert KeptTest.objects.get().value.expected.patch == tuple(context["changes"])
+    keep(editor, event, name="any-change", **allowed)
+    assert KeptTest.objects.get(name="any-change").value.expected.patch is None
+
+
+def test_a_refused_object_has_no_changes_to_expect(editor: Client, decided: Decided) -> None:
+    event = decided(GREEDY)
+    assert editor.get(address(event)).context["changes"] is None
+    keep(editor, event, patch="on")
+    assert KeptTest.objects.get().value.expected.patch is None
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
