@@ -1,4 +1,4 @@
-"""NeedsAttention of a namespace: stuck owners, full quotas, policies in audit with hits, drift."""
+"""NeedsAttention of a namespace: stuck owners, full quotas, red tests, audit with hits, drift."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from admission.record.attempts import newest_attempts, waiting_of
+from policies import simulation
 from policies.plurals import counted
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterable, Iterator, Mapping
 
+    from engine.policy import PolicySet
     from policies.models import Cluster
     from portal.pages.namespaces.figures import QuotaLevels
     from portal.pages.namespaces.policies import Group
 
 MOST: Final = 6
+TESTS_NAMED: Final = 3
 STUCK_SHOWN: Final = 3
 """Owners, those that have waited longest first; the board of quotas has all."""
 
@@ -107,3 +110,19 @@ def drifted(cluster: Cluster, namespace: str, number: int) -> Iterator[NeedsAtte
         title = f"{counted(number, 'objects')} to settle"
         words = "the portal and the cluster differ"
         yield NeedsAttention("drifted", title, words, (Way("Settle", address),))
+
+
+def red_tests(cluster: Cluster, namespace: str, policies: PolicySet) -> Iterator[NeedsAttention]:
+    """Kept tests that are not answered as expected by the policies in force; one line for all."""
+    tests = simulation.tests_of(cluster.name, namespace)
+    red = [each.test.name for each in simulation.judged(tests, policies) if not each.passes]
+    if not red:
+        return
+    named = red[:TESTS_NAMED]
+    more = len(red) - len(named)
+    words = ", ".join(named) + (f" and {more} more" if more else "")
+    only = next((each.pk for each in tests if [each.name] == red), None)
+    query = urlencode({"cluster": cluster.name, "q": namespace})
+    address = reverse("kept-test", args=[only]) if only else f"{reverse('kept-tests')}?{query}"
+    title = f"{counted(len(red), 'kept tests')} {'is' if len(red) == 1 else 'are'} red"
+    yield NeedsAttention("warned", title, words, (Way("Tests" if not only else "Test", address),))

@@ -85,6 +85,7 @@ class OverviewView(NamespaceTabPage):
         cluster, name = self.cluster, self.namespace.name
         found = [
             *attention.stuck(cluster, name),
+            *attention.red_tests(cluster, name, self.policies),
             *attention.full(cluster, name, quotas),
             *attention.observed(cluster, name, self.groups),
         ]

@@ -40,6 +40,7 @@ from portal.pages.policies.panes.changed_cells import changed_cells
 from portal.pages.policies.panes.conflict import conflict_of
 from portal.pages.policies.panes.differences import differences_of
 from portal.pages.policies.panes.history import history_of
+from portal.pages.policies.panes.kept import kept_results
 from portal.pages.policies.panes.labels import label_choices
 from portal.pages.policies.panes.observation import observed_by
 from portal.pages.policies.panes.places import PolicyPlaces, no_others, other_places, read_places
@@ -392,4 +393,6 @@ class EditorView(PolicyPage):
         if draft.is_fine and before is not None and draft.manifest is not None:
             draft_context["hints"] = preview.hints(self.place, draft.manifest, before)
         draft_context |= trial(self.request, self.place, draft, before)
+        if self.may_post():
+            draft_context |= kept_results(self.place, draft, before)
         return {**draft_context, "before": before, **form_context(self.place, draft, before)}

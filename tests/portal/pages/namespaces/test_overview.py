@@ -6,11 +6,15 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from admission.models import AuditEvent, decision_id, partitions
+from policies.models import KeptTest
 from tests import factories, people
+from tests.kept_tests import kept
 from tests.running_pods import asks, running
 
 if TYPE_CHECKING:
@@ -154,3 +158,32 @@ def test_questions_do_not_grow_with_policies(
         factories.limit_range({"type": "Pod", "max": {"cpu": "1"}}, name=f"l{number}")
     with django_assert_max_num_queries(36):
         shown(reader, tab)
+
+
+def test_red_tests_need_attention_and_are_named(reader: Client) -> None:
+    factories.limit_range({"type": "Container", "max": {"cpu": "2"}})
+    factories.apply(kept("green"))
+    assert shown(reader)["needs"] == []
+    factories.apply(kept("red", expect={"verdict": "allow"}))
+    [need] = shown(reader)["needs"]
+    red = KeptTest.objects.get(name="red")
+    assert (need.title, need.words) == ("1 kept test is red", "red")
+    assert [way.address for way in need.ways] == [f"/tests/{red.pk}/"]
+    for name in ("b", "c", "d"):
+        factories.apply(kept(name, expect={"verdict": "allow"}))
+    [need] = shown(reader)["needs"]
+    assert (need.title, need.words) == ("4 kept tests are red", "b, c, d and 1 more")
+    assert need.ways[0].address == "/tests/?cluster=prod&q=team"
+
+
+def test_tests_of_a_namespace_cost_one_query(
+    reader: Client,
+) -> None:
+    factories.limit_range({"type": "Container", "max": {"cpu": "2"}})
+    with CaptureQueriesContext(connection) as few:
+        shown(reader)
+    for number in range(10):
+        factories.apply(kept(f"t{number}"))
+    with CaptureQueriesContext(connection) as many:
+        shown(reader)
+    assert len(many) <= len(few)
