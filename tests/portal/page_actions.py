@@ -242,6 +242,7 @@ ACTIONS = (
     ),
     # Rules of approval
     ("change-rules", "changes/rules/rules.html", "preset", _RULE),
+    ("change-rules", "changes/rules/rules.html", "preset=tests", _RULE),
     ("change-rules", "changes/rules/_rule_acts.html", "up=*", _MOVE_RULE),
     ("change-rules", "changes/rules/_rule_acts.html", "down=*", _MOVE_RULE),
     ("change-rules", "changes/rules/_rule_acts.html", "enable=*", _SET_RULE),

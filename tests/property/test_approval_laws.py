@@ -34,6 +34,7 @@ rules = st.builds(
     flips_over=few_numbers,
     restarts_over=few_numbers,
     namespaces_over=few_numbers,
+    red_tests_over=few_numbers,
     approvers=st.integers(0, 3),
     role=roles,
     for_each_namespace=st.booleans(),

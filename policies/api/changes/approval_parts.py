@@ -104,6 +104,7 @@ class ApprovalRuleSerializer(Answered, serializers.ModelSerializer[ApprovalRule]
     flips_over = _threshold("more verdicts of the replay than this would differ")
     restarts_over = _threshold("more running pods than this could not restart")
     namespaces_over = _threshold("it changes more namespaces than this")
+    red_tests_over = _threshold("more kept tests than this would be red")
     approvers = serializers.IntegerField(required=False, min_value=0, max_value=MOST_APPROVERS)
     role = serializers.ChoiceField(APPROVING_ROLES, required=False)
 
@@ -112,7 +113,8 @@ class ApprovalRuleSerializer(Answered, serializers.ModelSerializer[ApprovalRule]
         fields = [
             *("id", "name", "position", "enabled", "kinds", "clusters", "namespaces"),
             *("deletes", "enforces", "below_used", "flips_over", "restarts_over"),
-            *("namespaces_over", "approvers", "role", "for_each_namespace", "checks_green"),
+            *("namespaces_over", "red_tests_over", "approvers", "role"),
+            *("for_each_namespace", "checks_green"),
             *("revision", "created", "updated"),
         ]
         read_only_fields = ["position", "revision", "created", "updated"]

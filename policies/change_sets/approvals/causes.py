@@ -42,7 +42,11 @@ def unknown_checks(rule: RuleTerms, facts: ChangeFacts) -> tuple[CheckKind, ...]
 
 def checks_of(rule: RuleTerms) -> tuple[CheckKind, ...]:
     """The checks whose number a rule asks for."""
-    asked = ((CheckKind.REPLAY, rule.flips_over), (CheckKind.RESTARTS, rule.restarts_over))
+    asked = (
+        (CheckKind.REPLAY, rule.flips_over),
+        (CheckKind.RESTARTS, rule.restarts_over),
+        (CheckKind.TESTS, rule.red_tests_over),
+    )
     return tuple(kind for kind, most in asked if most is not None)
 
 
@@ -67,6 +71,10 @@ def _of_numbers(
         yield RuleCause(f"{verdicts} of the replay would differ", everywhere)
     if rule.restarts_over is not None and pods is not None and pods > rule.restarts_over:
         yield RuleCause(f"{pods:,} pod{'' if pods == 1 else 's'} would be refused", everywhere)
+    red = facts.number(CheckKind.TESTS)
+    if rule.red_tests_over is not None and red is not None and red > rule.red_tests_over:
+        tests = "1 kept test" if red == 1 else f"{red:,} kept tests"
+        yield RuleCause(f"{tests} would be red", everywhere)
     if rule.namespaces_over is not None and len(everywhere) > rule.namespaces_over:
         number = len(everywhere)
         yield RuleCause(

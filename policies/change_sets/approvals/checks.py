@@ -46,6 +46,11 @@ class CheckResult:
     words: str = ""
 
     @property
+    def is_counted(self) -> bool:
+        """Whether its number is known; red tests fail their check, and are counted as well."""
+        return self.is_green or (self.kind, self.state) == (CheckKind.TESTS, CheckState.FAILED)
+
+    @property
     def is_green(self) -> bool:
         """Whether it is over and has not failed."""
         return self.state in (CheckState.PASSED, CheckState.WARNED)

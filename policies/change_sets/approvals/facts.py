@@ -46,7 +46,7 @@ class ChangeFacts:
     def number(self, kind: CheckKind) -> int | None:
         """What a check that is over has counted; None while it is not known."""
         found = self.check(kind)
-        return found.number if found is not None and found.is_green else None
+        return found.number if found is not None and found.is_counted else None
 
     @property
     def in_many_clusters(self) -> bool:

@@ -20,7 +20,7 @@ class RuleTerms:
     """One rule: where it looks, for what, and what it asks for.
 
     Empty ``kinds``, ``clusters`` or ``namespaces`` are all. Of the causes, ``deletes`` to
-    ``namespaces_over``, any one is enough; a rule without a cause takes effect wherever it looks.
+    ``red_tests_over``, any one is enough; a rule without a cause takes effect wherever it looks.
     """
 
     name: str
@@ -33,6 +33,7 @@ class RuleTerms:
     flips_over: int | None = None
     restarts_over: int | None = None
     namespaces_over: int | None = None
+    red_tests_over: int | None = None
     approvers: int = 1
     role: str = "approver"
     for_each_namespace: bool = True
@@ -49,7 +50,12 @@ class RuleTerms:
     @property
     def has_cause(self) -> bool:
         """Whether the rule waits for something to happen."""
-        numbers = (self.flips_over, self.restarts_over, self.namespaces_over)
+        numbers = (
+            self.flips_over,
+            self.restarts_over,
+            self.namespaces_over,
+            self.red_tests_over,
+        )
         counts = any(number is not None for number in numbers)
         return self.deletes or self.enforces or self.below_used or counts
 

@@ -58,7 +58,7 @@ def _threshold(help_text: str) -> Any:
 class ApprovalRule(models.Model):
     """When a change needs approvals, of whom, and whether its checks must be green.
 
-    Empty lists stand for all. Of the causes, from ``deletes`` to ``namespaces_over``, any one is
+    Empty lists stand for all. Of the causes, from ``deletes`` to ``red_tests_over``, any one is
     enough; a rule without one takes effect wherever it looks. Rules are asked in the order of
     ``position``, and all of them must be met.
     """
@@ -77,6 +77,7 @@ class ApprovalRule(models.Model):
     flips_over = _threshold("more verdicts of the replay than this would differ")
     restarts_over = _threshold("more running pods than this could not restart")
     namespaces_over = _threshold("it changes more namespaces than this")
+    red_tests_over = _threshold("more kept tests than this would be red")
     approvers = models.PositiveSmallIntegerField(
         default=1, validators=[MaxValueValidator(MOST_APPROVERS)]
     )
@@ -137,6 +138,7 @@ CAUSES: Final = (
     "flips_over",
     "restarts_over",
     "namespaces_over",
+    "red_tests_over",
 )
 TERMS: Final = (
     "name",

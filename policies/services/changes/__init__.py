@@ -1,6 +1,8 @@
 """Change sets: put writes into one, take its steps, publish and revert it. No HTTP, no pages."""
 
 from policies.services.changes.approvals import (
+    FOUR_EYES,
+    RED_TESTS_BLOCK,
     RULING,
     ApprovalRefusedError,
     ApprovalsMissingError,
@@ -65,6 +67,8 @@ from policies.services.changes.steps import (
 from policies.services.changes.take_back import take_back
 
 __all__ = [
+    "FOUR_EYES",
+    "RED_TESTS_BLOCK",
     "RULING",
     "ApprovalRefusedError",
     "ApprovalsMissingError",

@@ -18,6 +18,8 @@ from policies.services.changes.approvals.refusals import (
     ApprovalsMissingError,
 )
 from policies.services.changes.approvals.rules import (
+    FOUR_EYES,
+    RED_TESTS_BLOCK,
     add_preset,
     delete_rule,
     move_rule,
@@ -36,6 +38,8 @@ from policies.services.changes.approvals.worker_checks import (
 )
 
 __all__ = [
+    "FOUR_EYES",
+    "RED_TESTS_BLOCK",
     "RULING",
     "ApprovalRefusedError",
     "ApprovalsMissingError",

@@ -9,7 +9,8 @@ from django.contrib.auth import get_user_model
 
 from engine.errors import DecodeError
 from engine.policy import Enforcement, decode_enforcement
-from policies.change_sets.approvals.checks import BY_WORKER
+from policies.change_sets.approvals.causes import checks_of
+from policies.change_sets.approvals.checks import BY_WORKER, CheckKind
 from policies.change_sets.approvals.facts import ChangeFacts, ObjectFact
 from policies.change_sets.approvals.needs import GivenApproval, Need, needs, open_needs
 from policies.change_sets.states import StepKind
@@ -101,7 +102,7 @@ def facts_of(change: ChangeSet, *, rules: Sequence[RuleTerms], afresh: bool) -> 
     items = list(change.items.all())
     below = _below_used(items) if any(rule.below_used for rule in rules) else set()
     checks = stored_checks(change)
-    if afresh and any(rule.checks_green for rule in rules):
+    if afresh and any(rule.checks_green or CheckKind.TESTS in checks_of(rule) for rule in rules):
         by_workers = [each for each in checks if each.kind in BY_WORKER]
         checks = [*own_checks(items), *by_workers]
     facts = [

@@ -29,6 +29,13 @@ FOUR_EYES: Final[Mapping[str, Any]] = {
     "for_each_namespace": True,
 }
 """The preset: one approver of each namespace, where something begins to refuse."""
+RED_TESTS_BLOCK: Final[Mapping[str, Any]] = {
+    "name": "red tests block",
+    "red_tests_over": 0,
+    "approvers": 0,
+    "checks_green": True,
+}
+"""Another: a change that would make a kept test red is published in an emergency alone."""
 _Action = ApprovalRuleChange.Action
 
 
@@ -59,9 +66,9 @@ def save_rule(
     return fresh
 
 
-def add_preset(*, user: str) -> ApprovalRule:
-    """Create the rule "four eyes on enforce"; raises ``ValidationError`` where it is there."""
-    return save_rule(ApprovalRule(), user=user, terms=FOUR_EYES)
+def add_preset(*, user: str, terms: Mapping[str, Any] = FOUR_EYES) -> ApprovalRule:
+    """Create the rule of a preset; raises ``ValidationError`` where it is there."""
+    return save_rule(ApprovalRule(), user=user, terms=terms)
 
 
 def move_rule(rule: ApprovalRule, *, user: str, places: int) -> None:

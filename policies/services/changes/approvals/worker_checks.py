@@ -51,8 +51,11 @@ def store_own_checks(locked: ChangeSet, *, user: str) -> None:
 
 
 def ask_for_checks(locked: ChangeSet, *, user: str) -> None:
-    """Ask a worker for the numbers that a rule wants and nobody has found for this content."""
-    wanted = {kind for rule in rules_in_force() for kind in checks_of(rule)}
+    """Ask a worker for the numbers that a rule wants and nobody has found for this content.
+
+    What needs no worker is stored since the change was submitted.
+    """
+    wanted = {kind for rule in rules_in_force() for kind in checks_of(rule) if kind in BY_WORKER}
     have = ChangeCheck.objects.filter(change=locked, content_hash=locked.content_hash)
     known = set(have.exclude(state=CheckState.FAILED).values_list("kind", flat=True))
     _ask(locked, sorted(wanted - known), user=user, old=STILL_GOOD)

@@ -59,6 +59,7 @@ class ApprovalRuleForm(forms.Form):
     flips_over = _over("More verdicts would differ than")
     restarts_over = _over("More pods could not restart than")
     namespaces_over = _over("It changes more namespaces than")
+    red_tests_over = _over("More kept tests would be red than")
     approvers = forms.IntegerField(
         min_value=0,
         max_value=MOST_APPROVERS,

@@ -64,7 +64,9 @@ class ApprovalRuleListView(RulesPage):
 
     def _add_preset(self) -> None:
         try:
-            rule = changes.add_preset(user=self.username)
+            is_of_tests = self.request.POST["preset"] == "tests"
+            terms = changes.RED_TESTS_BLOCK if is_of_tests else changes.FOUR_EYES
+            rule = changes.add_preset(user=self.username, terms=terms)
         except ValidationError as error:
             messages.error(self.request, f"No rule was made: {error.messages[0]}")
         else:

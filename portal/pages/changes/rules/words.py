@@ -38,12 +38,20 @@ def _causes(rule: RuleTerms) -> Iterator[str]:
         yield "an object is set to enforce"
     if rule.below_used:
         yield "a hard value is set below what is used"
+    yield from _numbers(rule)
+
+
+def _numbers(rule: RuleTerms) -> Iterator[str]:
     if rule.flips_over is not None:
         yield f"more than {counted(rule.flips_over, 'verdicts')} of the replay would differ"
     if rule.restarts_over is not None:
         yield f"more than {counted(rule.restarts_over, 'pods')} could not restart"
     if rule.namespaces_over is not None:
         yield f"it changes more than {counted(rule.namespaces_over, 'namespaces')}"
+    if rule.red_tests_over == 0:
+        yield "a kept test would be red"
+    elif rule.red_tests_over is not None:
+        yield f"more than {counted(rule.red_tests_over, 'kept tests')} would be red"
 
 
 def _places(rule: RuleTerms) -> Iterator[str]:

@@ -94,6 +94,33 @@ def test_a_number_counts_from_above_the_limit(number: int, wanted: list[str]) ->
     assert words(rule(restarts_over=10), fact(), checks=(pods,)) == wanted
 
 
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [
+        (check(CheckKind.TESTS, number=0), []),
+        (check(CheckKind.TESTS, FAILED, number=1, words="1 of 2 fail: a"), []),
+        (check(CheckKind.TESTS, FAILED, number=2, words="2 of 2 fail: a, b"),
+         ["needs 1 approver of payments: 2 kept tests would be red"]),
+        (check(CheckKind.TESTS, FAILED, words="it cannot be read"),
+         ["needs the tests, which failed: it cannot be read"]),
+        (check(CheckKind.TESTS, WAITING, number=5), ["waits for the tests"]),
+    ],
+)  # fmt: skip
+def test_red_tests_are_counted_although_they_fail_their_check(
+    found: CheckResult, wanted: list[str]
+) -> None:
+    assert words(rule(red_tests_over=1), fact(), checks=(found,)) == wanted
+
+
+def test_red_tests_block_and_are_named_where_no_approval_is_asked_for() -> None:
+    found = check(CheckKind.TESTS, FAILED, number=1, words="1 of 2 fail: a")
+    blocks = rule(red_tests_over=0, approvers=0, checks_green=True)
+    assert words(blocks, fact(), checks=(found,)) == ["needs green checks: tests: 1 of 2 fail: a"]
+    moved = check(CheckKind.BASE, FAILED, words="moved")
+    passed = check(CheckKind.TESTS, number=0)
+    assert words(blocks, fact(), checks=(passed, moved)) == []
+
+
 def test_what_is_not_known_yet_is_waited_for() -> None:
     asks = rule(flips_over=0, restarts_over=0)
     assert words(asks, fact()) == ["waits for the replay", "waits for the running pods"]

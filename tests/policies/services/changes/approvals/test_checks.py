@@ -63,6 +63,39 @@ def test_a_red_test_fails_the_check_and_blocks_where_a_rule_asks_for_green_check
     assert changes.submit(change, user=AUTHOR).state == "approved"
 
 
+def test_a_change_that_makes_a_test_red_is_published_in_an_emergency_alone() -> None:
+    factories.apply(kept("large-is-refused"))
+    changes.add_preset(user="root", terms=changes.RED_TESTS_BLOCK)
+    change = changes.submit(change_of(limit("4")), user=AUTHOR)
+    assert change.state == "in_review"
+    [need] = changes.standing_of(change).open
+    assert need.words == "needs green checks: tests: 1 of 1 fail: large-is-refused"
+    done = changes.publish_now(change, user="root", reason="the shop is down")
+    assert (done.state, done.unreviewed) == ("done", True)
+
+
+def test_a_test_that_turns_red_after_the_approval_stops_the_publication() -> None:
+    rule(red_tests_over=0)
+    change = changes.submit(change_of(limit("4")), user=AUTHOR)
+    assert change.state == "approved"
+    factories.apply(kept("large-is-refused"))
+    with pytest.raises(changes.ApprovalsMissingError) as refused:
+        changes.publish(change, user="bob")
+    [need] = refused.value.needs
+    assert need.words == "needs 1 approver of team: 1 kept test would be red"
+
+
+def test_a_rule_about_tests_that_comes_later_is_asked_of_changes_in_review() -> None:
+    factories.apply(kept("large-is-refused"))
+    change = in_review()
+    put(change, limit("4"))
+    change = changes.submit(change, user=AUTHOR)
+    changes.add_preset(user="root", terms=changes.RED_TESTS_BLOCK)
+    assert checks(change)["tests"][:2] == ("failed", 1)
+    open_words = [need.words for need in changes.standing_of(change).open]
+    assert "needs green checks: tests: 1 of 1 fail: large-is-refused" in open_words
+
+
 def test_a_moved_base_fails_the_check_of_the_base() -> None:
     change = change_of(limit("2"))
     factories.apply(limit("3"))

@@ -32,6 +32,7 @@ ALL_TERMS = {
     "flips_over": "0",
     "restarts_over": "10",
     "namespaces_over": "3",
+    "red_tests_over": "1",
     "approvers": "2",
     "role": "admin",
     "for_each_namespace": "on",
@@ -70,6 +71,12 @@ def test_an_empty_list_teaches_and_makes_the_preset(root: Client) -> None:
     assert line["asks"] == "1 approver of each namespace"
 
 
+def test_red_tests_block_by_the_other_preset(root: Client) -> None:
+    assert root.post(RULES, {"preset": "tests"}).status_code == 302
+    (line,) = root.get(RULES).context["rules"]
+    assert (line["when"], line["asks"]) == ("a kept test would be red", "green checks")
+
+
 def test_a_preset_that_is_there_is_not_made_twice(root: Client) -> None:
     changes.add_preset(user="root")
     assert "No rule was made" in text(root.post(RULES, {"preset": ""}, follow=True))
@@ -91,6 +98,7 @@ def test_all_terms_are_written_and_shown_in_words(root: Client) -> None:
         "flips_over": 0,
         "restarts_over": 10,
         "namespaces_over": 3,
+        "red_tests_over": 1,
         "approvers": 2,
         "role": "admin",
         "for_each_namespace": True,
@@ -100,7 +108,8 @@ def test_all_terms_are_written_and_shown_in_words(root: Client) -> None:
     assert line["when"].startswith("an object is deleted, or an object is set to enforce, or ")
     assert line["when"].endswith(
         "or more than 0 verdicts of the replay would differ, or more than 10 pods could not "
-        "restart, or it changes more than 3 namespaces; kinds LimitRange, ResourceQuota; "
+        "restart, or it changes more than 3 namespaces, or more than 1 kept test would be red; "
+        "kinds LimitRange, ResourceQuota; "
         "clusters prod, prod-us; namespaces payments, team-*"
     )
     assert line["asks"] == "2 admins of each namespace, green checks"
@@ -140,6 +149,7 @@ def test_the_form_of_a_rule_keeps_what_it_does_not_change(root: Client) -> None:
         ({"flips_over": "-1"}, "flips_over"),
         ({"restarts_over": "9" * 30}, "restarts_over"),
         ({"namespaces_over": "some"}, "namespaces_over"),
+        ({"red_tests_over": "-1"}, "red_tests_over"),
         ({"approvers": "11"}, "approvers"),
         ({"approvers": "0"}, "approvers"),
         ({"role": "viewer"}, "role"),
