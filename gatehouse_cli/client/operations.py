@@ -28,9 +28,9 @@ CLUSTERS_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
     "GET",
     "/api/v1/clusters/",
     query=(
-        "created__gt created__gte created__lt created__lte fields limit name name__contains "
-        "name__exact name__in offset ordering revision__gte revision__lte updated__gt "
-        "updated__gte updated__lt updated__lte"
+        "at created__gt created__gte created__lt created__lte fields limit name "
+        "name__contains name__exact name__in offset ordering revision__gte revision__lte "
+        "updated__gt updated__gte updated__lt updated__lte"
     ),
 )
 CLUSTERS_DESTROY: Final[ApiOperation[dict[str, Any]]] = ApiOperation(
@@ -52,7 +52,7 @@ NAMESPACES_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
     "GET",
     "/api/v1/namespaces/",
     query=(
-        "cluster cluster__in created__gt created__gte created__lt created__lte fields "
+        "at cluster cluster__in created__gt created__gte created__lt created__lte fields "
         "labelSelector limit name name__contains name__exact name__in offset ordering phase "
         "phase__in revision__gte revision__lte updated__gt updated__gte updated__lt "
         "updated__lte"
@@ -77,9 +77,9 @@ NAMESPACECLASSES_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
     "GET",
     "/api/v1/namespaceclasses/",
     query=(
-        "created__gt created__gte created__lt created__lte fields limit name name__contains "
-        "name__exact name__in offset ordering updated__gt updated__gte updated__lt "
-        "updated__lte version__gte version__lte"
+        "at created__gt created__gte created__lt created__lte fields limit name "
+        "name__contains name__exact name__in offset ordering updated__gt updated__gte "
+        "updated__lt updated__lte version__gte version__lte"
     ),
 )
 NAMESPACECLASSES_DESTROY: Final[ApiOperation[dict[str, Any]]] = ApiOperation(
@@ -108,7 +108,7 @@ LIMITRANGES_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
     "GET",
     "/api/v1/limitranges/",
     query=(
-        "cluster cluster__in created__gt created__gte created__lt created__lte enforcement "
+        "at cluster cluster__in created__gt created__gte created__lt created__lte enforcement "
         "enforcement__in fields labelSelector limit name name__contains name__exact name__in "
         "namespace namespace__in offset ordering resource resource__in revision__gte "
         "revision__lte updated__gt updated__gte updated__lt updated__lte"
@@ -128,7 +128,7 @@ METADATAPOLICIES_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
     "GET",
     "/api/v1/metadatapolicies/",
     query=(
-        "cluster cluster__in created__gt created__gte created__lt created__lte enforcement "
+        "at cluster cluster__in created__gt created__gte created__lt created__lte enforcement "
         "enforcement__in fields labelSelector limit name name__contains name__exact name__in "
         "namespace namespace__in offset ordering reject revision__gte revision__lte "
         "updated__gt updated__gte updated__lt updated__lte"
@@ -148,7 +148,7 @@ RESOURCEQUOTAS_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
     "GET",
     "/api/v1/resourcequotas/",
     query=(
-        "cluster cluster__in created__gt created__gte created__lt created__lte enforcement "
+        "at cluster cluster__in created__gt created__gte created__lt created__lte enforcement "
         "enforcement__in fields labelSelector limit name name__contains name__exact name__in "
         "namespace namespace__in offset ordering resource resource__in revision__gte "
         "revision__lte updated__gt updated__gte updated__lt updated__lte"
@@ -188,7 +188,7 @@ PRIORITYCLASSES_LIST: Final[ApiOperation[Page[dict[str, Any]]]] = ApiOperation(
     "GET",
     "/api/v1/priorityclasses/",
     query=(
-        "cluster cluster__in created__gt created__gte created__lt created__lte fields "
+        "at cluster cluster__in created__gt created__gte created__lt created__lte fields "
         "global_default labelSelector limit name name__contains name__exact name__in offset "
         "ordering revision__gte revision__lte updated__gt updated__gte updated__lt "
         "updated__lte"

@@ -34,8 +34,13 @@ class BeforeHorizonError(APIException):
         super().__init__({"errors": {AT.name: [{"code": error.code, "message": str(error)}]}})
 
 
-def instant_of(request: Request, *, cluster: str) -> dt.datetime | None:
-    """The instant that is asked for, None for now; raises ``APIException``."""
+def instant_of(
+    request: Request, *, cluster: str = "", record: str = "policies"
+) -> dt.datetime | None:
+    """The instant that is asked for, None for now; raises ``APIException``.
+
+    ``record`` is the one that has to reach it: policies, roles or usage.
+    """
     text: Any = request.query_params.get(AT.name)
     if text is None:
         return None
@@ -44,7 +49,7 @@ def instant_of(request: Request, *, cluster: str) -> dt.datetime | None:
     except history.InstantError as error:
         raise BadParameterError(AT.name, str(error), code=error.code) from error
     try:
-        history.require_known("policies", history.horizon(cluster).policies, instant)
+        history.require_known(record, getattr(history.horizon(cluster), record), instant)
     except history.InstantError as error:
         raise BeforeHorizonError(error) from error
     return instant

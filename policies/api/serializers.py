@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from policies.lints import Lint
 
 
-_ID_HELP = "null only where ?dryRun=All shows a new object"
+_ID_HELP = "null where ?dryRun=All shows a new object, or ?at= one that is deleted since"
 CLUSTER_HELP = "fixed: a change may leave it out, and is refused with another one"
 
 
@@ -100,6 +100,8 @@ class PolicySerializer(Manifest, RecordedSerializer):
     """A policy as a manifest, with its cluster, enforcement and revision."""
 
     required_in_bodies = ("cluster",)
+    annotations_of_fields: ClassVar[tuple[str, ...]] = (ENFORCEMENT_ANNOTATION,)
+    """Annotations that answers show as fields."""
 
     cluster = serializers.CharField(max_length=63, required=False, help_text=CLUSTER_HELP)
     metadata = MetadataSerializer()
@@ -112,25 +114,22 @@ class PolicySerializer(Manifest, RecordedSerializer):
     def to_representation(self, instance: PolicyObject) -> dict[str, Any]:
         """Show the manifest, and the fields beside it."""
         manifest = instance.to_manifest()
-        shown_annotations = manifest["metadata"].get("annotations")
-        if shown_annotations:
-            shown_annotations.pop(ENFORCEMENT_ANNOTATION, None)
-            if isinstance(instance, CompilablePolicy):
-                shown_annotations.pop(IN_API_SERVER_ANNOTATION, None)
-        policy_json = {
+        shown_annotations = manifest["metadata"].get("annotations") or {}
+        for annotation in self.annotations_of_fields:
+            shown_annotations.pop(annotation, None)
+        return {
             **recorded_fields(instance),
             "cluster": instance.owner.name,
             **manifest,
             "enforcement": instance.enforcement,
             "warnings": show_lints(self.context.get("lints", ())),
         }
-        if isinstance(instance, ResourceQuota):
-            policy_json["status"] = instance.status()
-        return policy_json
 
 
 class CompilableSerializer(PolicySerializer):
     """A policy that the API server can enforce, too."""
+
+    annotations_of_fields = (ENFORCEMENT_ANNOTATION, IN_API_SERVER_ANNOTATION)
 
     in_api_server = serializers.ChoiceField(
         choices=[mode.value for mode in InAPIServer],
@@ -138,12 +137,9 @@ class CompilableSerializer(PolicySerializer):
         help_text="whether the API server enforces it, too: off, audit (it records) or enforce",
     )
 
-    def to_representation(self, instance: PolicyObject) -> dict[str, Any]:
+    def to_representation(self, instance: CompilablePolicy) -> dict[str, Any]:  # type: ignore[override]  # its own kind
         """Show what the API server does, too."""
-        policy_json = super().to_representation(instance)
-        if isinstance(instance, CompilablePolicy):
-            policy_json["in_api_server"] = instance.in_api_server
-        return policy_json
+        return {**super().to_representation(instance), "in_api_server": instance.in_api_server}
 
 
 class LimitRangeSerializer(CompilableSerializer):
@@ -171,6 +167,10 @@ class ResourceQuotaSerializer(PolicySerializer):
     kind_of_manifest = "ResourceQuota"
 
     status = DescribedField(QuotaStatusSerializer(), read_only=True)
+
+    def to_representation(self, instance: ResourceQuota) -> dict[str, Any]:  # type: ignore[override]  # its own kind
+        """Show what is used, too."""
+        return {**super().to_representation(instance), "status": instance.status()}
 
 
 def show_lints(lints: tuple[Lint, ...]) -> Any:

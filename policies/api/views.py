@@ -14,6 +14,7 @@ from policies import filters, history, preconditions, roles, services, snapshot
 from policies.api import deletion, effective, export, instants, serializers
 from policies.api.access import OF_CLUSTERS, OF_NAMESPACES
 from policies.api.bodies import check_body
+from policies.api.past.reads import PastNamespaces, PastOfClusters, PastReads
 from policies.api.recorded_view import PolicyView, RecordedView
 from policies.models import (
     Charge,
@@ -77,7 +78,7 @@ class NamespacedView(RecordedView):
         services.delete_policy(policy=instance, user=self.author(), reason=reason)
 
 
-class LimitRangeView(NamespacedView):
+class LimitRangeView(PastReads, NamespacedView):
     """Limit ranges."""
 
     model = LimitRange
@@ -87,7 +88,7 @@ class LimitRangeView(NamespacedView):
     filterset_class = filters.LimitRangeFilter
 
 
-class MetadataPolicyView(NamespacedView):
+class MetadataPolicyView(PastReads, NamespacedView):
     """Metadata policies."""
 
     model = MetadataPolicy
@@ -97,7 +98,7 @@ class MetadataPolicyView(NamespacedView):
     filterset_class = filters.MetadataPolicyFilter
 
 
-class ResourceQuotaView(NamespacedView):
+class ResourceQuotaView(PastReads, NamespacedView):
     """Resource quotas; ``status`` is the ledger's and never written here."""
 
     model = ResourceQuota
@@ -109,7 +110,7 @@ class ResourceQuotaView(NamespacedView):
     filterset_class = filters.ResourceQuotaFilter
 
 
-class ClusterView(RecordedView):
+class ClusterView(PastOfClusters, RecordedView):
     """Clusters, by name."""
 
     queryset = Cluster.objects.all()
@@ -156,7 +157,7 @@ class ClusterView(RecordedView):
         return export.answer(request, self.get_object())
 
 
-class NamespaceView(RecordedView):
+class NamespaceView(PastNamespaces, RecordedView):
     """Namespaces."""
 
     queryset = Namespace.objects.select_related("cluster")
@@ -207,7 +208,7 @@ class NamespaceView(RecordedView):
         return problems | instants.BEFORE_HORIZON if self.action == "effective" else problems
 
 
-class PriorityClassView(RecordedView):
+class PriorityClassView(PastOfClusters, RecordedView):
     """Priority classes."""
 
     queryset = PriorityClass.objects.select_related("cluster")

@@ -15,7 +15,7 @@ from policies.history.objects import (
     revisions_at,
 )
 from policies.history.policy_sets import load_at, used_of, with_status
-from policies.history.roles import PastBinding, role_bindings_at
+from policies.history.roles import PastBinding, clusters_seen, role_bindings_at
 from policies.history.usage import used_at
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "PastDifference",
     "PastObject",
     "class_versions_at",
+    "clusters_seen",
     "compare",
     "format_instant",
     "horizon",

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Collection, Iterable, Mapping
 
+    from django.db.models import QuerySet
+
     from policies.models.edits import PolicyRevisionQuerySet
 
 POLICY_KINDS: Final = ("LimitRange", "MetadataPolicy", "ResourceQuota")
@@ -131,9 +133,9 @@ def namespaces_at(cluster: str, instant: dt.datetime) -> list[PastObject]:
     return objects_of(in_force(revisions_at([cluster], instant), kinds=[Namespace.kind]))
 
 
-def class_versions_at(instant: dt.datetime) -> list[NamespaceClassVersion]:
+def class_versions_at(instant: dt.datetime) -> QuerySet[NamespaceClassVersion]:
     """The namespace classes at an instant, each by its version then, by name."""
     done = NamespaceClassVersion.objects.filter(created__lte=instant).order_by()
     newest = done.values("name").annotate(newest=Max("pk")).values("newest")
     found = NamespaceClassVersion.objects.filter(pk__in=newest).exclude(manifest=None)
-    return list(found.order_by("name"))
+    return found.order_by("name")

@@ -1,11 +1,12 @@
-"""``role_bindings_at``: who had which role at an instant, from the roles given and taken back."""
+"""``role_bindings_at``: who had which role at an instant; ``clusters_seen`` by a user of today."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from policies.models import RoleBinding, RoleChange
+from policies import roles
+from policies.models import Cluster, PolicyRevision, RoleBinding, RoleChange
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -27,6 +28,11 @@ class PastBinding:
     namespace: str
     created: dt.datetime
     created_by: str
+
+    @property
+    def subject(self) -> str:
+        """The subject as a binding of today has it."""
+        return self.user or f"{_GROUP}{self.group}"
 
 
 def role_bindings_at(instant: dt.datetime) -> list[PastBinding]:
@@ -65,3 +71,10 @@ def _binding(key: _Key, created: dt.datetime, author: str) -> PastBinding:
         created=created,
         created_by=author,
     )
+
+
+def clusters_seen(user: Any) -> list[str]:
+    """The clusters on record of which the user may see any part, deleted ones included."""
+    names = PolicyRevision.objects.filter(kind=Cluster.kind).order_by("cluster")
+    known = names.values_list("cluster", flat=True).distinct()
+    return [name for name in known if roles.sees(user, name)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
+from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.exceptions import PermissionDenied
@@ -14,12 +15,19 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.response import Response
 
 from policies import roles, services
+from policies.api import instants
+from policies.api.past.bindings import BindingOfThen, narrowed, seen_bindings
+from policies.api.past.filter import require_answerable
+from policies.api.past.reads import TakesInstant
 from policies.api.recorded_view import PolicyView
 from policies.filters import RoleBindingFilter
 from policies.models import RoleBinding
 from policies.openapi import Answered
 
 if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Sequence
+
     from django.db.models import QuerySet
     from rest_framework.request import Request
 
@@ -28,7 +36,9 @@ class RoleBindingSerializer(Answered, serializers.Serializer[RoleBinding]):
     """A role of one user or one group in one scope."""
 
     id = serializers.IntegerField(
-        read_only=True, allow_null=True, help_text="null only where ?dryRun=All shows a new object"
+        read_only=True,
+        allow_null=True,
+        help_text="null where ?dryRun=All shows a new object, or ?at= one that is taken back since",
     )
     user = serializers.CharField(
         required=False, allow_blank=True, max_length=150, help_text="this or group, not both"
@@ -47,8 +57,12 @@ class RoleBindingSerializer(Answered, serializers.Serializer[RoleBinding]):
     created = serializers.DateTimeField(read_only=True)
     created_by = serializers.CharField(read_only=True)
 
-    def to_representation(self, instance: RoleBinding) -> dict[str, Any]:
+    def to_representation(self, instance: RoleBinding | BindingOfThen) -> dict[str, Any]:
         """Show the names of user and group, empty where the other is the subject."""
+        if isinstance(instance, BindingOfThen):
+            names = ("user", "group", "role", "cluster", "namespace", "created_by")
+            shown = {name: getattr(instance.past, name) for name in names}
+            return {"id": instance.pk, **shown, "created": instance.created}
         return {
             "id": instance.pk,
             "user": instance.user.get_username() if instance.user else "",
@@ -59,7 +73,7 @@ class RoleBindingSerializer(Answered, serializers.Serializer[RoleBinding]):
         }
 
 
-class RoleBindingView(PolicyView):
+class RoleBindingView(TakesInstant, PolicyView):
     """Role bindings; to change one, create a new one and delete the old one."""
 
     queryset = RoleBinding.objects.select_related("user", "group")
@@ -74,6 +88,33 @@ class RoleBindingView(PolicyView):
         bindings = super().get_queryset()
         gives = roles.may_somewhere(self.request.user, roles.GIVE_ROLES, to_read=True)
         return bindings if gives else bindings.none()
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Return a page of bindings, as of ``at`` if it is given."""
+        instant = instants.instant_of(request, record="roles")
+        if instant is None:
+            return super().list(request, *args, **kwargs)
+        self.filter_queryset(RoleBinding.objects.none())  # checks what is asked for
+        page: Any = self.paginate_queryset(narrowed(request, self._seen(instant)))
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    def retrieve(self, request: Request, *args: Any, **names: Any) -> Response:
+        """Return one binding, as of ``at`` if it is given."""
+        instant = instants.instant_of(request, record="roles")
+        if instant is None:
+            return super().retrieve(request, *args, **names)
+        require_answerable(request, ())
+        number = self.get_object().pk
+        found = next((each for each in self._seen(instant) if each.pk == number), None)
+        if found is None:
+            raise Http404
+        return Response(self.get_serializer(found).data)
+
+    def _seen(self, instant: dt.datetime) -> Sequence[BindingOfThen]:
+        """The visible bindings of an instant, for those who may give a role anywhere today."""
+        user = self.request.user
+        gives = roles.may_somewhere(user, roles.GIVE_ROLES, to_read=True)
+        return seen_bindings(user, instant) if gives else ()
 
     def create(self, request: Request) -> Response:
         """Grant a role; it applies from the subject's next request on."""

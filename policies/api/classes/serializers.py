@@ -9,6 +9,7 @@ from rest_framework import serializers
 from policies import services
 from policies.api.components import Manifest
 from policies.api.managers import ManagedFieldSerializer, render_managed_field
+from policies.api.past.classes import PastClass
 from policies.models import ClassMember, ClassPolicy, NamespaceClass
 from policies.openapi import Answered
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from policies.services import ClassPreview
 
 _REASON = "why, for the record"
+_NOT_KEPT = "null with ?at=: it is on no record"
 _CONFIRM = "the number of deletions, as a confirmation where they are many"
 
 
@@ -54,18 +56,28 @@ class NamespaceClassSerializer(Manifest, serializers.Serializer[Any]):
     )
     metadata = ClassMetadataSerializer()
     spec = serializers.JSONField()
-    namespaces = serializers.IntegerField(read_only=True, help_text="that it matches")
+    namespaces = serializers.IntegerField(
+        read_only=True,
+        allow_null=True,
+        help_text="that it matches; null where ?at= shows a class that nobody can read any more",
+    )
     exceptions = serializers.IntegerField(
-        read_only=True, help_text="policies that somebody changed in one namespace"
+        read_only=True,
+        allow_null=True,
+        help_text=f"policies that somebody changed in one namespace; {_NOT_KEPT}",
     )
     heldDeletions = serializers.IntegerField(  # noqa: N815 - in the style of Kubernetes
-        read_only=True, help_text="of namespaces that left; they wait for a person"
+        read_only=True,
+        allow_null=True,
+        help_text=f"of namespaces that left; they wait for a person; {_NOT_KEPT}",
     )
     created = serializers.DateTimeField(read_only=True)
     updated = serializers.DateTimeField(read_only=True)
 
-    def to_representation(self, instance: NamespaceClass) -> dict[str, Any]:
+    def to_representation(self, instance: NamespaceClass | PastClass) -> dict[str, Any]:
         """Show the manifest, and what became of it."""
+        if isinstance(instance, PastClass):
+            return _past(instance)
         made = ClassPolicy.objects.filter(namespace_class=instance)
         return {
             "version": instance.version,
@@ -76,6 +88,18 @@ class NamespaceClassSerializer(Manifest, serializers.Serializer[Any]):
             "created": instance.created,
             "updated": instance.updated,
         }
+
+
+def _past(past: PastClass) -> dict[str, Any]:
+    return {
+        "version": past.version,
+        **past.manifest,
+        "namespaces": past.namespaces,
+        "exceptions": None,
+        "heldDeletions": None,
+        "created": past.created,
+        "updated": past.updated,
+    }
 
 
 class ClassMemberSerializer(Answered, serializers.ModelSerializer[ClassMember]):

@@ -15,6 +15,7 @@ from policies import filters, preconditions, roles, services
 from policies.api import deletion
 from policies.api.bodies import check_body
 from policies.api.classes import serializers
+from policies.api.past.reads import PastClasses
 from policies.api.recorded_view import PolicyView
 from policies.models import ClassMember, ClassPolicy, NamespaceClass
 from policies.validators import LABEL
@@ -36,7 +37,7 @@ _OF_NAMESPACE: Final = {
 }
 
 
-class NamespaceClassView(PolicyView):
+class NamespaceClassView(PastClasses, PolicyView):
     """Namespace classes, for those who see all clusters; each write is a version."""
 
     queryset = NamespaceClass.objects.all()

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -13,9 +14,11 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from policies import ledger, roles, snapshot
+from policies import history, roles, snapshot
+from policies.api import instants
 from policies.api.access import OF_NAMESPACES
-from policies.ledger.usage import KEPT, UNKNOWN, Level, levels_of
+from policies.api.past.quotas import past_quotas
+from policies.ledger.usage import KEPT, UNKNOWN, Level, levels_of, points_by_uid, worst
 from policies.lists.selection import ApiPagination
 from policies.models import ResourceQuota
 from policies.rest import BadParameterError, KnownParameters, is_on
@@ -62,7 +65,10 @@ class LevelSerializer(serializers.Serializer[Any]):
 class QuotaLevelSerializer(LevelSerializer):
     """A quota with the level of the resource that needs attention most."""
 
-    id = serializers.IntegerField(help_text="its id under /api/v1/resourcequotas/")
+    id = serializers.IntegerField(
+        allow_null=True,
+        help_text="its id under /api/v1/resourcequotas/; null where ?at= shows one that is deleted",
+    )
     cluster = serializers.CharField()
     namespace = serializers.CharField()
     quota = serializers.CharField()
@@ -85,7 +91,8 @@ class QuotaUsageSerializer(serializers.Serializer[Any]):
     quota = serializers.CharField()
     resources = LevelSerializer(many=True)
     history = UsagePointSerializer(
-        many=True, help_text="points where the used amounts changed, oldest first; the last is now"
+        many=True,
+        help_text="points where the used amounts changed, oldest first; the last is now, or at",
     )
 
 
@@ -98,15 +105,20 @@ class QuotaUsageListView(KnownParameters, APIView):
     def parameters_of(self, _action: str) -> Sequence[OpenApiParameter]:
         """Place, need, and the page."""
         page = ApiPagination.parameters()
-        return (CLUSTER, NAMESPACE, ATTENTION, *page)
+        return (CLUSTER, NAMESPACE, ATTENTION, *page, instants.AT)
+
+    def problems_of(self, method: str, *, is_detail: bool) -> dict[int, str]:
+        """Add the answer to an instant that the journal does not reach."""
+        return super().problems_of(method, is_detail=is_detail) | instants.BEFORE_HORIZON
 
     @extend_schema(responses=QuotaLevelSerializer(many=True))
     def get(self, request: Request) -> Response:
         """Return one page; a fixed number of queries."""
         given, is_needed = request.query_params, is_on(request, ATTENTION)
+        instant = instants.instant_of(request, record="usage")
         lines = [
             line
-            for line in self._lines()
+            for line in (self._lines() if instant is None else self._lines_at(instant))
             if given.get("cluster", line["cluster"]) == line["cluster"]
             and given.get("namespace", line["namespace"]) == line["namespace"]
             and (line["needs_attention"] or not is_needed)
@@ -124,15 +136,14 @@ class QuotaUsageListView(KnownParameters, APIView):
         for place in visible_quotas(seen, user):
             keys = seen[place.cluster].namespaces[place.namespace].quota_keys
             for quota, level in place.quotas:
-                yield {
-                    "id": keys[quota.name].id,
-                    "cluster": place.cluster,
-                    "namespace": place.namespace,
-                    "quota": quota.name,
-                    **_level(level),
-                    "rank": level.rank,
-                    "needs_attention": level.needs_attention,
-                }
+                yield _line(keys[quota.name].id, place.cluster, place.namespace, level)
+
+    def _lines_at(self, instant: datetime) -> Iterator[dict[str, Any]]:
+        """All visible quotas of an instant, in the same order."""
+        for each in past_quotas(self.request.user, instant):
+            level = worst(each.levels)
+            if level is not None:
+                yield _line(each.pk, each.cluster, each.namespace, level)
 
 
 class QuotaUsageView(KnownParameters, APIView):
@@ -141,32 +152,61 @@ class QuotaUsageView(KnownParameters, APIView):
     permission_classes = [IsAuthenticated]
 
     def parameters_of(self, _action: str) -> Sequence[OpenApiParameter]:
-        """How far back."""
-        return (DAYS,)
+        """How far back, from when."""
+        return (DAYS, instants.AT)
+
+    def problems_of(self, method: str, *, is_detail: bool) -> dict[int, str]:
+        """Add the answer to an instant that the journal does not reach."""
+        return super().problems_of(method, is_detail=is_detail) | instants.BEFORE_HORIZON
 
     @extend_schema(responses=QuotaUsageSerializer)
     def get(self, request: Request, pk: int) -> Response:
         """Return levels and history."""
-        since = datetime.now(UTC) - timedelta(days=_days(request))
+        days = timedelta(days=_days(request))
+        instant = instants.instant_of(request, record="usage")
         seen = roles.visible(ResourceQuota.objects.all(), request.user, **_OF_NAMESPACES)
         stored = get_object_or_404(seen.select_related("namespace__cluster"), pk=pk)
-        cluster, namespace = stored.namespace.cluster, stored.namespace.name
-        policies = snapshot.load(cluster.name, namespace).resource_quotas
-        quota = next(each for each in policies if each.name == stored.name)
-        points = ledger.points_of(cluster.pk, [quota], since=since).get(quota.name, ())
-        used_now = {name: str(amount) for name, amount in quota.used.items()}
+        end = instant or datetime.now(UTC)
+        quota = _now(stored) if instant is None else _then(stored, instant)
+        known = points_by_uid({stored.owner.pk: [stored.uid]}, since=end - days)
+        points = [each for each in known.get(stored.uid, ()) if each[0] <= end]
+        used = {name: str(amount) for name, amount in quota.used.items()}
         usage = {
             "id": stored.pk,
-            "cluster": cluster.name,
-            "namespace": namespace,
+            "cluster": stored.owner.name,
+            "namespace": stored.namespace_name,
             "quota": quota.name,
-            "resources": [_level(level) for level in levels_of(quota, used_now)],
-            "history": [
-                _point(quota, taken, used)
-                for taken, used in [*points, (datetime.now(UTC), used_now)]
-            ],
+            "resources": [_level(level) for level in levels_of(quota, used)],
+            "history": [_point(quota, *each) for each in [*points, (end, used)]],
         }
         return Response(QuotaUsageSerializer(usage).data)
+
+
+def _now(stored: ResourceQuota) -> Quota:
+    """A quota with what it uses now."""
+    policies = snapshot.load(stored.owner.name, stored.namespace_name).resource_quotas
+    return next(each for each in policies if each.name == stored.name)
+
+
+def _then(stored: ResourceQuota, instant: datetime) -> Quota:
+    """A quota with what it used at an instant; raises ``Http404`` where it was not there."""
+    then = history.load_at(stored.owner.name, stored.namespace_name, instant).resource_quotas
+    found = [each for each in then if each.name == stored.name]
+    if not found or stored.created > instant:
+        raise Http404
+    return found[0]
+
+
+def _line(pk: int | None, cluster: str, namespace: str, level: Level) -> dict[str, Any]:
+    return {
+        "id": pk,
+        "cluster": cluster,
+        "namespace": namespace,
+        "quota": level.quota,
+        **_level(level),
+        "rank": level.rank,
+        "needs_attention": level.needs_attention,
+    }
 
 
 def _level(level: Level) -> dict[str, Any]:

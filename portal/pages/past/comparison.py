@@ -9,7 +9,7 @@ from django.utils import timezone
 from policies import history, roles
 from policies.models import PolicyRevision
 from portal.pages.lists import page_of
-from portal.pages.past.page import CHIPS, clusters_seen
+from portal.pages.past.page import CHIPS
 from portal.pages.views import PortalPage, revision_address
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class ComparisonView(PortalPage):
         place = {
             name: asked.get(name, "").replace("\0", "").strip() for name in ("cluster", "namespace")
         }
-        seen = clusters_seen(user)
+        seen = history.clusters_seen(user)
         names = [name for name in seen if place["cluster"] in ("", name)]
         horizon = history.horizon(place["cluster"])
         now = timezone.now()

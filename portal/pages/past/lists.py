@@ -14,7 +14,7 @@ from policies.ledger.usage import levels_of
 from policies.manifests import diff_in_words
 from policies.models import Cluster, Namespace
 from portal.pages.lists import any_contains, page_of
-from portal.pages.past.page import PastPage, clusters_seen
+from portal.pages.past.page import PastPage
 from portal.pages.views import revision_address
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class _ListPage(PastPage):
     def in_force(self, kinds: Collection[str]) -> PolicyRevisionQuerySet:
         """The revisions that the reader may see and that fit the search."""
         user, asked = self.request.user, self.request.GET
-        seen, chosen = clusters_seen(user), asked.get("cluster", "")
+        seen, chosen = history.clusters_seen(user), asked.get("cluster", "")
         names = [name for name in seen if chosen in ("", name)]
         writes = history.revisions_at(names, self.instant)
         rows = history.in_force(writes, kinds=kinds)
@@ -76,7 +76,7 @@ class PastClustersView(_ListPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of clusters; a fixed number of queries."""
         user = self.request.user
-        whole = [name for name in clusters_seen(user) if roles.sees(user, name, "")]
+        whole = [name for name in history.clusters_seen(user) if roles.sees(user, name, "")]
         writes = history.revisions_at(whole, self.instant)
         kinds = (Cluster.kind, Namespace.kind, *history.POLICY_KINDS)
         rows = history.in_force(writes, kinds=kinds)

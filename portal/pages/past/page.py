@@ -10,7 +10,6 @@ from django.http import Http404
 from django.utils import timezone
 
 from policies import history, roles
-from policies.models import Cluster, PolicyRevision
 from portal.pages.lists import search_of
 from portal.pages.views import AT, PAST, PortalPage
 
@@ -80,13 +79,6 @@ class PastPage(PortalPage):
             knows_usage=self.horizon.knows_usage(self.instant),
             search=search_of(self.request.GET),
         )
-
-
-def clusters_seen(user: Any) -> list[str]:
-    """The clusters on record of which the user may see any part, deleted ones included."""
-    names = PolicyRevision.objects.filter(kind=Cluster.kind).order_by("cluster")
-    known = names.values_list("cluster", flat=True).distinct()
-    return [name for name in known if roles.sees(user, name)]
 
 
 def require_seen(user: Any, cluster: str, namespace: str | None) -> None:
