@@ -67,6 +67,9 @@ def replay_quotas(
             if state is QuotaState.REPLAYED and before is not None:
                 uid = cluster.quota_keys(namespace)[quota.name].uid
                 report = _replay_one((cluster.id, uid), before, quota, scope).render()
+                report["hard_before"] = {
+                    name: str(amount) for name, amount in before.spec_hard.items()
+                }
             found.append({**named, "state": state.value, "report": report})
     return {"quotas": found, "quotas_left_out": left_out}
 

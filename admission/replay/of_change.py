@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 from django.db.models import Max
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from policies.models import ChangeItem
+
+NOTHING: Final = "There is nothing to replay: the change has no object."
+UNSEEN: Final = (
+    "The change has objects in places that you do not see. Ask somebody who sees them to replay it."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

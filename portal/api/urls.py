@@ -6,6 +6,7 @@ from django.urls import path
 
 from portal.api.authority_effect import AuthorityEffectView
 from portal.api.change_effect import ChangeEffectView
+from portal.api.change_replay import ReplaysOfChangeView
 from portal.api.class_restarts import ClassRestartsView
 from portal.api.restarts import RestartsApiView
 from portal.api.rollout_figures import RolloutFiguresView
@@ -22,6 +23,7 @@ urlpatterns = [
         RolloutFiguresView.as_view(),
         name="api-rollout-figures",
     ),
+    path("changes/<int:pk>/replay/", ReplaysOfChangeView.as_view(), name="api-change-replay"),
     path("simulations/classrestarts/", ClassRestartsView.as_view(), name="api-class-restarts"),
     path("simulations/restarts/", RestartsApiView.as_view(), name="api-restarts"),
 ]

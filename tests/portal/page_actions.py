@@ -57,6 +57,7 @@ _PREVIEW_CLASS = """
 _LEAVE_CLASS = "POST /api/v1/namespaceclasses/{name}/leaving/"
 _PROPOSE = "POST /api/v1/changes/ + POST /api/v1/changes/{id}/propose/"
 _REPLAY = "POST /api/v1/replays/"
+_REPLAY_CHANGE = "POST /api/v1/changes/{id}/replay/"
 _RULE = "POST /api/v1/approvalrules/"
 _SET_RULE = "PATCH /api/v1/approvalrules/{id}/"
 _MOVE_RULE = "POST /api/v1/approvalrules/{id}/move/"
@@ -219,7 +220,7 @@ ACTIONS = (
         "POST /api/v1/changes/{id}/comment/",
     ),
     ("change", "changes/sets/overview.html", "do=describe", "PATCH /api/v1/changes/{id}/"),
-    ("change change-replay", "changes/sets/_replay_button.html", "do=replay", _REPLAY),
+    ("change change-replay", "changes/sets/_replay_button.html", "do=replay", _REPLAY_CHANGE),
     ("policy policy-new", "policies/editor/_save.html", "do=propose", _PROPOSE),
     ("change-diff", "changes/sets/_item.html", "do=merge:*", "POST /api/v1/changes/{id}/merge/"),
     (

@@ -172,6 +172,9 @@ class QuotaReplayReportSerializer(serializers.Serializer[Any]):
     """The journal of one quota against its proposed hard values."""
 
     hard = DescribedField(TEXT_MAP)
+    hard_before = DescribedField(
+        TEXT_MAP, required=False, help_text="the present ones; older replays lack them"
+    )
     unknown_names = serializers.ListField(child=serializers.CharField())
     changes = serializers.IntegerField(help_text="entries of the journal that were replayed")
     peak = DescribedField(TEXT_MAP)

@@ -30,11 +30,12 @@ _WHOLE: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeakLine:
-    """The most that was used of one resource, the proposed limit, and the share in per cent."""
+    """The most that was used of one resource, both limits, and the share of the proposed one."""
 
     resource: str
     peak: str
     hard: str
+    current: str
     percent: int
 
 
@@ -83,6 +84,7 @@ def _curve(found: Mapping[str, Any], replay: Replay) -> QuotaCurve:
             resource=name,
             peak=report["peak"].get(name, "0"),
             hard=report["hard"][name],
+            current=report.get("hard_before", {}).get(name, ""),
             percent=_share(Quantity.parse(report["peak"].get(name, "0")), limit) * 100 // _WHOLE,
         )
         for name, limit in hard.items()

@@ -236,6 +236,7 @@ def test_a_quota_is_replayed_over_time(cluster: Cluster) -> None:
     (wait,) = second["report"]["longest_waits"]
     assert (wait["name"], wait["decision"], wait["ended"]) == ("pods b", "of-b", "admitted")
     assert second["report"]["peak"] == one
+    assert second["report"]["hard_before"]["pods"] != second["report"]["hard"]["pods"]
 
 
 @pytest.mark.parametrize(

@@ -217,6 +217,7 @@ def secret_of_fleet_may(owner: str, method: str, path: str, body: Any) -> bool:
 
 
 READS_WITH_POST: Final = {
+    "post changes/{id}/replay/",
     "post namespaceclasses/preview/",
     "post replays/",
     "post replays/{uid}/cancel/",

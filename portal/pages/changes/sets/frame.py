@@ -12,12 +12,14 @@ from django.http import Http404
 from django.shortcuts import redirect
 from django.urls import reverse
 
+from admission.models import Replay
 from policies import roles
 from policies.change_sets.states import ChangeState, StepRefusedError
 from policies.models import KeptTest
 from policies.services import changes
 from portal.pages.changes.sets.list import wrong_fields
 from portal.pages.changes.sets.people import people_of
+from portal.pages.changes.sets.replay_box import replayed
 from portal.pages.views import PortalPage, whole_number
 
 if TYPE_CHECKING:
@@ -89,6 +91,15 @@ class ChangePage(PortalPage):
         seen = (each for each in self.groups if roles.sees(user, each.cluster, each.namespace))
         return sum(each.number for each in seen)
 
+    @cached_property
+    def flips(self) -> int | None:
+        """How many verdicts the change would turn; None unless all that it proposes is replayed."""
+        if not Replay.objects.filter(change_set=self.change.pk, state=Replay.State.DONE).exists():
+            return None
+        items = changes.visible_items(self.change, self.request.user)
+        found = replayed(self.change, items=items, user=self.request.user)
+        return found.flips if found.is_current else None
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The head of the change: its tabs, and which of its buttons the person may press."""
         user, change = self.request.user, self.change
@@ -112,7 +123,7 @@ class ChangePage(PortalPage):
         tabs: list[tuple[str, str, int | None]] = [
             ("change", "Overview", None),
             ("change-diff", "Diff", self.visible_number),
-            ("change-replay", "Replay", None),
+            ("change-replay", "Replay", self.flips),
             ("change-tests", "Tests", tests_at(self.groups, self.request.user).count()),
         ]
         tabs.append(("change-rollout", "Roll-out", None))

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.http import Http404
 
 from admission.replay.access import UnseenPlaceError
-from admission.replay.of_change import request_all
+from admission.replay.of_change import NOTHING, UNSEEN, request_all
 from admission.replay.work import TooManyOpenError
 from policies.services import changes
 from portal.pages.changes.sets.frame import ChangePage
@@ -16,10 +16,6 @@ from portal.pages.changes.sets.replay_box import look_of, replayed
 from portal.pages.replays.form import TOO_MANY, USUAL_DAYS
 
 MOST_OWNERS: Final = 200
-NOTHING: Final = "There is nothing to replay: the change has no object."
-UNSEEN: Final = (
-    "The change has objects in places that you do not see. Ask somebody who sees them to replay it."
-)
 
 
 class ChangeReplayView(ChangePage):

@@ -91,6 +91,12 @@ class ReplayedChange:
         return self.tiles[0].number if self.tiles else 0
 
     @property
+    def flips(self) -> int:
+        """Verdicts that would be others, either way."""
+        flipping = (ChangeKind.TO_DENIED, ChangeKind.TO_ALLOWED)
+        return sum(each.number for each in self.tiles if each.kind in flipping)
+
+    @property
     def unjudged(self) -> int:
         """Decisions that could not be replayed."""
         return self.tiles[-1].number if self.tiles else 0

@@ -10,6 +10,7 @@ from portal.pages.replays.quotas import HEIGHT, TOP, WIDTH, quota_curves
 BEGIN = dt.datetime(2026, 9, 1, tzinfo=dt.UTC)
 REPORT = {
     "hard": {"pods": "4", "requests.cpu": "2"},
+    "hard_before": {"pods": "6"},
     "unknown_names": [],
     "changes": 3,
     "peak": {"pods": "4", "requests.cpu": "500m"},
@@ -37,6 +38,7 @@ def test_a_curve_follows_the_resource_nearest_to_its_limit() -> None:
         ("pods", 100),
         ("requests.cpu", 25),
     ]
+    assert [each.current for each in curve.peaks] == ["6", ""]
     middle, half = WIDTH / 2, TOP + (HEIGHT - TOP) / 2
     places = [(0.0, half), (middle, half), (middle, TOP), (WIDTH, TOP), (WIDTH, TOP)]
     assert curve.line == " ".join(f"{float(x)},{float(y)}" for x, y in places)

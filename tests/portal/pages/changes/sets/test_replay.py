@@ -49,6 +49,12 @@ def shown(client: Client, change: ChangeSet, tab: str = "") -> Any:
     return client.get(f"/changes/{change.pk}/{tab}")
 
 
+def flips(page: Any) -> Any:
+    """The number beside the tab Replay."""
+    [number] = [each.number for each in page.context["tabs"] if each.label == "Replay"]
+    return number
+
+
 def carry_out() -> None:
     for each in Replay.objects.open():
         tasks.carry_out_replay(str(each.uid))
@@ -76,6 +82,8 @@ def test_a_change_is_replayed_and_tells_what_it_would_refuse(
         assert (owner.oldest, owner.newest) == (recorded[1], recorded[2])
         assert "2 requests would be refused" in page.content.decode()
         assert "Replay again" in page.content.decode()
+        assert flips(page) == 2
+    assert flips(shown(viewer, change, "timeline/")) == 2
     other = shown(viewer, change, "replay/?change=to_allowed")
     assert other.context["replayed"].owners == []
 
@@ -90,6 +98,7 @@ def test_a_replay_of_another_content_is_said_to_be_outdated(
     changes.put(change, proposals=[changes.propose(cluster, renamed)], user="ada")
     page = shown(viewer, change)
     assert page.context["replayed"].missing == ["demo"]
+    assert flips(page) is None
     assert "proposes something else since, in demo" in page.content.decode()
     assert "outdated" in shown(viewer, change, "replay/").content.decode()
     replay(viewer, change)
