@@ -23,6 +23,7 @@ COMMANDS: Final = (
     "delete",
     "export",
     "replay",
+    "changes",
     "why",
     "completion",
 )

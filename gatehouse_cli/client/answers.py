@@ -22,6 +22,29 @@ class ByDimensionJson(TypedDict):
     user: ChangeGroupingJson
 
 
+class ChangeJson(TypedDict):
+    """A change: proposed writes of policies that are published and reverted together."""
+
+    author: str
+    content_hash: str
+    created: str
+    id: int | None
+    reason: str
+    state: str
+    steps_allowed: list[str]
+    ticket: str
+    title: str
+    unreviewed: bool
+    updated: str
+
+
+class ChangeApprovalJson(TypedDict):
+    """An approval of the present content."""
+
+    counts: bool
+    user: str
+
+
 class ChangeBehindJson(TypedDict):
     """The change that wrote a revision."""
 
@@ -31,6 +54,36 @@ class ChangeBehindJson(TypedDict):
     reason: str
     ticket: str
     title: str
+
+
+class ChangeCheckJson(TypedDict):
+    """A check of the present content."""
+
+    kind: str
+    number: int | None
+    state: str
+    updated: str
+    words: str
+
+
+class ChangeDetailJson(TypedDict):
+    """A change with its objects and steps."""
+
+    author: str
+    content_hash: str
+    created: str
+    hidden: int
+    id: int | None
+    objects: list[ChangeItemJson]
+    reason: str
+    review: ChangeReviewJson
+    state: str
+    steps: list[ChangeStepJson]
+    steps_allowed: list[str]
+    ticket: str
+    title: str
+    unreviewed: bool
+    updated: str
 
 
 class ChangeGroupJson(TypedDict):
@@ -50,6 +103,53 @@ class ChangeGroupingJson(TypedDict):
     decisions_left_out: int
     groups: list[ChangeGroupJson]
     groups_left_out: int
+
+
+class ChangeItemJson(TypedDict):
+    """One object of a change: its base and its content."""
+
+    action: str
+    base: dict[str, Any] | None
+    base_revision: int
+    changes: list[str]
+    cluster: str
+    content: dict[str, Any] | None
+    id: int
+    kind: str
+    name: str
+    namespace: str
+    written: int | None
+
+
+class ChangeNeedJson(TypedDict):
+    """What a rule asks of a change."""
+
+    approvers: int
+    by: list[str]
+    missing: int
+    role: str
+    rule: str
+    words: str
+
+
+class ChangeReviewJson(TypedDict):
+    """What a change needs by the rules of now, and what it has."""
+
+    approvals: list[ChangeApprovalJson]
+    checks: list[ChangeCheckJson]
+    needs: list[ChangeNeedJson]
+
+
+class ChangeStepJson(TypedDict):
+    """One step of a change."""
+
+    content_hash: str
+    created: str
+    note: str
+    state_after: str
+    state_before: str
+    step: str
+    user: str
 
 
 class ChangedDecisionsJson(TypedDict):
@@ -183,6 +283,14 @@ class FullTimeJson(TypedDict):
     begin: str
     end: str | None
     waited: int
+
+
+class GuardPlanJson(TypedDict):
+    """A guard that stops the roll-out above a threshold."""
+
+    above: float
+    kind: str
+    owners: list[str]
 
 
 class HighestUsageJson(TypedDict):
@@ -376,6 +484,7 @@ class QuotaReplayReportJson(TypedDict):
     full: list[FullTimeJson]
     full_times: int
     hard: dict[str, str]
+    hard_before: NotRequired[dict[str, str]]
     longest_waits: list[WaitedJson]
     peak: dict[str, str]
     points: list[HighestUsageJson]
@@ -481,6 +590,12 @@ class ReplayedQuotaJson(TypedDict):
     state: str
 
 
+class ReplaysOfChangeJson(TypedDict):
+    """The replays that were requested together."""
+
+    replays: list[ReplayJson]
+
+
 class ResourceQuotaManifestJson(TypedDict):
     """A ResourceQuota as Kubernetes writes it."""
 
@@ -519,6 +634,38 @@ class RevisionJson(TypedDict):
     user: str
 
 
+class RolloutJson(TypedDict):
+    """How a change is rolled out, and where that stands."""
+
+    at: int
+    ends: str | None
+    plan: RolloutPlanJson | None
+    since: str | None
+    stages: list[RolloutStageJson]
+    starter: str
+    total: int
+    tripped: str
+
+
+class RolloutPlanJson(TypedDict):
+    """Waves in their order, and guards."""
+
+    guards: list[GuardPlanJson]
+    on_trip: str
+    waves: list[WavePlanJson]
+
+
+class RolloutStageJson(TypedDict):
+    """A stage that has begun."""
+
+    began: str
+    ended: str | None
+    mode: str
+    number: int
+    wave: int
+    written: int
+
+
 class ScopeExpressionJson(TypedDict):
     """A scope of objects, with values where the operator takes some."""
 
@@ -549,6 +696,13 @@ class SetPlanJson(TypedDict):
     objects: list[PlannedObjectJson]
     others: list[str]
     set: str
+
+
+class StagePlanJson(TypedDict):
+    """A mode of a wave, and how long it lasts."""
+
+    dwell: int
+    mode: str
 
 
 class StepJson(TypedDict):
@@ -598,3 +752,13 @@ class WaitedJson(TypedDict):
     ended: str
     name: str
     seconds: int
+
+
+class WavePlanJson(TypedDict):
+    """Where a wave goes; what is empty stands for all."""
+
+    clusters: list[str]
+    labels: dict[str, str]
+    namespaces: list[str]
+    percent: int
+    stages: list[StagePlanJson]

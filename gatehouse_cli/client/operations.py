@@ -8,6 +8,8 @@ from gatehouse_cli.client.shape import ApiOperation, Page
 
 if TYPE_CHECKING:
     from gatehouse_cli.client.answers import (
+        ChangeDetailJson,
+        ChangeJson,
         DecisionJson,
         DecisionSummaryJson,
         EffectivePoliciesJson,
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
         ObjectManagersJson,
         ReplayDetailJson,
         ReplayJson,
+        ReplaysOfChangeJson,
         RevisionJson,
+        RolloutJson,
         SetPlanJson,
     )
 
@@ -244,6 +248,105 @@ REPLAYS_RETRIEVE: Final[ApiOperation[ReplayDetailJson]] = ApiOperation(
 REPLAYS_CANCEL_CREATE: Final[ApiOperation[ReplayDetailJson]] = ApiOperation(
     "POST",
     "/api/v1/replays/{uid}/cancel/",
+    query="dryRun",
+)
+CHANGES_LIST: Final[ApiOperation[Page[ChangeJson]]] = ApiOperation(
+    "GET",
+    "/api/v1/changes/",
+    query=(
+        "author cluster created__gt created__gte created__lt created__lte fields limit "
+        "namespace offset ordering state state__in unreviewed updated__gt updated__gte "
+        "updated__lt updated__lte"
+    ),
+)
+CHANGES_RETRIEVE: Final[ApiOperation[ChangeDetailJson]] = ApiOperation(
+    "GET",
+    "/api/v1/changes/{id}/",
+    query="fields",
+)
+CHANGES_SUBMIT_CREATE: Final[ApiOperation[ChangeDetailJson]] = ApiOperation(
+    "POST",
+    "/api/v1/changes/{id}/submit/",
+    query="dryRun",
+)
+CHANGES_WITHDRAW_CREATE: Final[ApiOperation[ChangeDetailJson]] = ApiOperation(
+    "POST",
+    "/api/v1/changes/{id}/withdraw/",
+    query="dryRun",
+)
+CHANGES_APPROVE_CREATE: Final[ApiOperation[ChangeDetailJson]] = ApiOperation(
+    "POST",
+    "/api/v1/changes/{id}/approve/",
+    query="dryRun",
+)
+CHANGES_REQUESTCHANGES_CREATE: Final[ApiOperation[ChangeDetailJson]] = ApiOperation(
+    "POST",
+    "/api/v1/changes/{id}/requestchanges/",
+    query="dryRun",
+)
+CHANGES_COMMENT_CREATE: Final[ApiOperation[ChangeDetailJson]] = ApiOperation(
+    "POST",
+    "/api/v1/changes/{id}/comment/",
+    query="dryRun",
+)
+CHANGES_PUBLISH_CREATE: Final[ApiOperation[ChangeDetailJson]] = ApiOperation(
+    "POST",
+    "/api/v1/changes/{id}/publish/",
+    query="dryRun",
+)
+CHANGES_PUBLISHNOW_CREATE: Final[ApiOperation[ChangeDetailJson]] = ApiOperation(
+    "POST",
+    "/api/v1/changes/{id}/publishnow/",
+    query="dryRun",
+)
+CHANGES_REVIEW_CREATE: Final[ApiOperation[ChangeDetailJson]] = ApiOperation(
+    "POST",
+    "/api/v1/changes/{id}/review/",
+    query="dryRun",
+)
+CHANGES_ABANDON_CREATE: Final[ApiOperation[ChangeDetailJson]] = ApiOperation(
+    "POST",
+    "/api/v1/changes/{id}/abandon/",
+    query="dryRun",
+)
+CHANGES_REVERT_CREATE: Final[ApiOperation[ChangeDetailJson]] = ApiOperation(
+    "POST",
+    "/api/v1/changes/{id}/revert/",
+    query="dryRun",
+)
+CHANGES_REPLAY_CREATE: Final[ApiOperation[ReplaysOfChangeJson]] = ApiOperation(
+    "POST",
+    "/api/v1/changes/{id}/replay/",
+    query="dryRun",
+)
+CHANGES_ROLLOUT_RETRIEVE: Final[ApiOperation[RolloutJson]] = ApiOperation(
+    "GET",
+    "/api/v1/changes/{id}/rollout/",
+    query="dryRun",
+)
+CHANGES_ROLLOUT_UPDATE: Final[ApiOperation[RolloutJson]] = ApiOperation(
+    "PUT",
+    "/api/v1/changes/{id}/rollout/",
+    query="dryRun",
+)
+CHANGES_ROLLOUT_START_CREATE: Final[ApiOperation[RolloutJson]] = ApiOperation(
+    "POST",
+    "/api/v1/changes/{id}/rollout/start/",
+    query="dryRun",
+)
+CHANGES_ROLLOUT_ADVANCE_CREATE: Final[ApiOperation[RolloutJson]] = ApiOperation(
+    "POST",
+    "/api/v1/changes/{id}/rollout/advance/",
+    query="dryRun",
+)
+CHANGES_ROLLOUT_STOP_CREATE: Final[ApiOperation[RolloutJson]] = ApiOperation(
+    "POST",
+    "/api/v1/changes/{id}/rollout/stop/",
+    query="dryRun",
+)
+CHANGES_ROLLOUT_RESUME_CREATE: Final[ApiOperation[RolloutJson]] = ApiOperation(
+    "POST",
+    "/api/v1/changes/{id}/rollout/resume/",
     query="dryRun",
 )
 REVISIONS_LIST: Final[ApiOperation[Page[RevisionJson]]] = ApiOperation(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,8 +10,8 @@ import click
 
 from gatehouse_cli.client import operations
 from gatehouse_cli.connection import Connection, cluster_option, connected
-from gatehouse_cli.console import progress
-from gatehouse_cli.exit_codes import CliError, ExitCode
+from gatehouse_cli.exit_codes import ExitCode
+from gatehouse_cli.objects.replays import cancelling, report_of, waited_for
 from gatehouse_cli.output import OutputForm, output_option, print_object
 from gatehouse_cli.plans.files import read_files
 from gatehouse_cli.stories.replay import replay_lines
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
 _LENGTH: Final = re.compile(r"([1-9][0-9]{0,3})([hd])")
 _UNITS: Final = {"h": "hours", "d": "days"}
 _DELETION_PARTS: Final = 3
-_OPEN: Final = ("queued", "running")
-PAUSE: Final = 0.5
-"""Seconds between two looks at a replay."""
 
 
 def _length(_context: click.Context, _parameter: click.Parameter, given: str) -> timedelta:
@@ -122,10 +118,7 @@ def command(  # noqa: PLR0913  one parameter an option
     body = {name: value for name, value in body.items() if value}
     with connection.open() as session:
         found = _replayed(session, {**body, "since": f"{since:%Y-%m-%dT%H:%M:%SZ}"})
-    report = found["report"]
-    if report is None:
-        reason = f": {found['problem']}" if found["problem"] else ""
-        raise CliError(f"the replay {found['uid']} is {found['state']}{reason}")
+    report = report_of(found)
     if output is OutputForm.TABLE:
         click.echo("\n".join(replay_lines(report)))
     else:
@@ -136,27 +129,6 @@ def command(  # noqa: PLR0913  one parameter an option
 
 def _replayed(session: PortalSession, body: dict[str, Any]) -> ReplayDetailJson:
     """Request a replay and wait for its end; an interrupt cancels it."""
-    names = {"uid": session.call(operations.REPLAYS_CREATE, body=body)["uid"]}
-    try:
-        found = _begun(session, names)
-        seen = 0
-        with progress("replaying", max(found["total"], 1)) as advance:
-            while found["state"] in _OPEN:
-                time.sleep(PAUSE)
-                found = session.call(operations.REPLAYS_RETRIEVE, names=names)
-                advance(found["done"] - seen)
-                seen = found["done"]
-    except KeyboardInterrupt:
-        session.call(operations.REPLAYS_CANCEL_CREATE, names=names)
-        raise
-    return found
-
-
-def _begun(session: PortalSession, names: dict[str, Any]) -> ReplayDetailJson:
-    """The replay once a worker knows how many decisions there are."""
-    with progress("waiting for a worker"):
-        while True:
-            found = session.call(operations.REPLAYS_RETRIEVE, names=names)
-            if found["state"] not in _OPEN or found["total"]:
-                return found
-            time.sleep(PAUSE)
+    uid = session.call(operations.REPLAYS_CREATE, body=body)["uid"] or ""
+    with cancelling(session, [uid]):
+        return waited_for(session, uid)

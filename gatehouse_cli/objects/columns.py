@@ -80,6 +80,10 @@ def _place(shown: Shown) -> str:
     return f"{shown['cluster']}/{shown['namespace']}" if shown["namespace"] else shown["cluster"]
 
 
+def _state_of_change(shown: Shown) -> str:
+    return f"{shown['state']}, unreviewed" if shown["unreviewed"] else str(shown["state"])
+
+
 _CLUSTER: Final = Column("cluster", _member("cluster"))
 _NAME: Final = Column("name", _member("metadata", "name"))
 _REVISION: Final = Column("revision", _member("revision"))
@@ -163,4 +167,11 @@ OF_REVISIONS: Final = (
     Column("user", _member("user")),
     Column("manager", _member("manager")),
     Column("reason", _member("reason")),
+)
+OF_CHANGES: Final = (
+    Column("id", _member("id")),
+    Column("state", _state_of_change),
+    Column("author", _member("author")),
+    _age_column(),
+    Column("title", _member("title")),
 )

@@ -11,9 +11,9 @@ import yaml
 from admission import tasks
 from admission.models import Replay
 from gatehouse_cli import contexts
-from gatehouse_cli.commands import replay
 from gatehouse_cli.exit_codes import ExitCode
 from gatehouse_cli.main import run
+from gatehouse_cli.objects import replays
 from policies.models import ApiToken, ResourceQuota
 from tests import factories, people
 from tests.builders import container, limit_range
@@ -191,7 +191,7 @@ def test_a_replay_is_carried_out_and_told(
         for uid in Replay.objects.values_list("uid", flat=True):
             tasks.carry_out_replay(str(uid))
 
-    monkeypatch.setattr(replay.time, "sleep", work)
+    monkeypatch.setattr(replays.time, "sleep", work)
     assert run(["replay", "-f", str(tmp_path), "--cluster", "prod"]) == ExitCode.OK
     assert "0 decisions, 0 replayed" in capsys.readouterr().out
     assert Replay.objects.get().namespaces == ["team"]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gatehouse_cli.commands import replay
 from gatehouse_cli.exit_codes import ExitCode
 from gatehouse_cli.main import run
+from gatehouse_cli.objects import replays
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +72,7 @@ def proposed(tmp_path: Path) -> str:
 @pytest.fixture
 def requested(portal: FakePortal, monkeypatch: pytest.MonkeyPatch) -> FakePortal:
     """A portal that takes a replay; nobody waits between two looks."""
-    monkeypatch.setattr(replay, "PAUSE", 0)
+    monkeypatch.setattr(replays, "PAUSE", 0)
     portal.answer(LIST, state("queued"), method="POST", status=202)
     return portal
 
@@ -154,7 +154,7 @@ def test_an_interrupt_cancels_it(
     def interrupted(_seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(replay.time, "sleep", interrupted)
+    monkeypatch.setattr(replays.time, "sleep", interrupted)
     assert run(["replay", "-f", proposed, "--cluster", "prod"]) == ExitCode.INTERRUPTED
     assert requested.asked[-1].path == f"{ONE}cancel/"
 
