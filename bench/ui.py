@@ -26,7 +26,7 @@ from django.utils import timezone
 
 from admission.models import AuditEvent, DayTally, Tally
 from admission.record.search.day_tallies import tally_days
-from bench import report, seed
+from bench import history, report, seed
 from bench.growth import keep_sample, multiply, timed
 from policies import services
 from policies.models import Cluster, KeptTest
@@ -38,6 +38,7 @@ from tests.browser.people import proposed_change, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from django.contrib.auth.models import User
     from django.http import HttpResponse
@@ -122,7 +123,7 @@ def measure(is_quick: bool) -> int:  # noqa: FBT001 - the one word of its comman
     for line in lines:
         line.visit(client, 1)
         line.queries_small = line.queries
-    policies = _grow(is_quick)
+    policies = _grow(is_quick, since=timezone.now())
     for line in lines:
         line.visit(client, QUICK_RUNS if is_quick else RUNS)
     decisions = AuditEvent.objects.count()
@@ -169,12 +170,17 @@ def _lines(ids: Mapping[str, str]) -> list[Line]:
     return lines
 
 
-def _grow(is_quick: bool) -> int:  # noqa: FBT001 - the same
-    """Make many policies and decisions more of the demo's; gives how many policies."""
+def _grow(is_quick: bool, *, since: datetime) -> int:  # noqa: FBT001 - the same
+    """Make many policies and decisions more of the demo's; gives how many policies.
+
+    Policies have a history from before an instant, and all of the journal is younger than it.
+    """
     namespaces = [f"team-{n:03d}" for n in range(QUICK_NAMESPACES if is_quick else NAMESPACES)]
     cluster = Cluster.objects.get(name="demo")
     seed.fill(cluster, namespaces, metadata_policies=("mp", "mp2", "mp3"))
+    history.write_history(cluster, namespaces)
     multiply(QUICK_ROWS if is_quick else ROWS)
+    history.write_journal(cluster, namespaces, since=since)
     Tally.objects.all().delete()
     DayTally.objects.all().delete()
     Tally.objects.bring_up_to_date(now=timezone.now(), until=math.inf)

@@ -30,26 +30,26 @@ class BeforeHorizonError(APIException):
 
     status_code = status.HTTP_410_GONE
 
-    def __init__(self, error: history.InstantError) -> None:
-        super().__init__({"errors": {AT.name: [{"code": error.code, "message": str(error)}]}})
+    def __init__(self, name: str, error: history.InstantError) -> None:
+        super().__init__({"errors": {name: [{"code": error.code, "message": str(error)}]}})
 
 
 def instant_of(
-    request: Request, *, cluster: str = "", record: str = "policies"
+    request: Request, *, cluster: str = "", record: str = "policies", name: str = AT.name
 ) -> dt.datetime | None:
-    """The instant that is asked for, None for now; raises ``APIException``.
+    """The instant that a parameter asks for, None for now; raises ``APIException``.
 
     ``record`` is the one that has to reach it: policies, roles or usage.
     """
-    text: Any = request.query_params.get(AT.name)
+    text: Any = request.query_params.get(name)
     if text is None:
         return None
     try:
         instant = history.parse_instant(text, now=timezone.now())
     except history.InstantError as error:
-        raise BadParameterError(AT.name, str(error), code=error.code) from error
+        raise BadParameterError(name, str(error), code=error.code) from error
     try:
         history.require_known(record, getattr(history.horizon(cluster), record), instant)
     except history.InstantError as error:
-        raise BeforeHorizonError(error) from error
+        raise BeforeHorizonError(name, error) from error
     return instant

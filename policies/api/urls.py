@@ -19,6 +19,7 @@ from policies.api.changes.approval_rules import ApprovalRuleChangeView, Approval
 from policies.api.changes.views import ChangeView
 from policies.api.classes.views import ClassMemberView, ClassPolicyView, NamespaceClassView
 from policies.api.kept_tests.views import KeptTestView
+from policies.api.past.comparison import CompareView
 from policies.api.quotas.journal import QuotaJournalView
 from policies.api.quotas.recounts import RecountView
 from policies.api.quotas.usage import QuotaUsageListView, QuotaUsageView
@@ -61,6 +62,7 @@ urlpatterns = [
     path("apply/", ApplyView.as_view(), name="api-apply"),
     # The same without the slash, for those who type the address by hand; described once.
     path("apply", ApplyView.as_view(schema=None)),
+    path("compare/", CompareView.as_view(), name="api-compare"),
     path("me/", MeView.as_view(), name="api-me"),
     path("quotausage/", QuotaUsageListView.as_view(), name="api-quotausage"),
     path("resourcequotas/<int:pk>/usage/", QuotaUsageView.as_view(), name="api-quota-usage"),

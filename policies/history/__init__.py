@@ -1,6 +1,7 @@
 """The stored state as of an instant, read from what is on record. Writes nothing."""
 
 from policies.history.compare import COMPARED_KINDS, PastDifference, compare
+from policies.history.comparison import ROLE_KIND, USAGE_KIND, Comparison, compare_seen
 from policies.history.horizon import Horizon, horizon, require_known
 from policies.history.instants import InstantError, format_instant, parse_instant
 from policies.history.objects import (
@@ -21,6 +22,9 @@ from policies.history.usage import used_at
 __all__ = [
     "COMPARED_KINDS",
     "POLICY_KINDS",
+    "ROLE_KIND",
+    "USAGE_KIND",
+    "Comparison",
     "Horizon",
     "InstantError",
     "PastBinding",
@@ -29,6 +33,7 @@ __all__ = [
     "class_versions_at",
     "clusters_seen",
     "compare",
+    "compare_seen",
     "format_instant",
     "horizon",
     "in_force",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from policies.history.objects import POLICY_KINDS, in_force, objects_of, revisions_at
+from policies.managed_fields import changed_fields
 from policies.manifests import diff_in_words
 from policies.models import PolicyRevision
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from policies.history.objects import PastObject
     from policies.models.edits import PolicyRevisionQuerySet
@@ -25,15 +26,21 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastDifference:
-    """An object that differs; ``before`` or ``after`` is None where it was not there."""
+    """An object that differs; ``before`` or ``after`` is None where it was not there.
+
+    ``written`` is the newest of the revisions that made the two, None of what has none: usage,
+    roles.
+    """
 
     cluster: str
     namespace: str
     kind: str
     name: str
     words: Sequence[str]
-    before: PastObject | None
-    after: PastObject | None
+    fields: Sequence[str] = ()
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+    written: PastObject | None = None
 
 
 def compare(
@@ -67,13 +74,15 @@ def _ids_at(clusters: Collection[str], instant: dt.datetime, namespace: str) -> 
 
 def _difference(key: _Key, before: PastObject | None, after: PastObject | None) -> PastDifference:
     cluster, namespace, kind, name = key
-    manifests = (each.manifest if each else None for each in (before, after))
+    old, new = (each.manifest if each else None for each in (before, after))
     return PastDifference(
         cluster=cluster,
         namespace=namespace,
         kind=kind,
         name=name,
-        words=diff_in_words.changes(*manifests),
-        before=before,
-        after=after,
+        words=diff_in_words.changes(old, new),
+        fields=sorted(changed_fields(old, new)) if old and new else (),
+        before=old,
+        after=new,
+        written=after or before,
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
 
-from policies import history, roles
+from policies import history
 from policies.models import PolicyRevision
 from portal.pages.lists import page_of
 from portal.pages.past.page import CHIPS
@@ -15,7 +15,7 @@ from portal.pages.views import PortalPage, revision_address
 if TYPE_CHECKING:
     import datetime as dt
 
-    from policies.history import PastDifference
+    from policies.history import Comparison
 
 
 class ComparisonView(PortalPage):
@@ -30,23 +30,22 @@ class ComparisonView(PortalPage):
             name: asked.get(name, "").replace("\0", "").strip() for name in ("cluster", "namespace")
         }
         seen = history.clusters_seen(user)
-        names = [name for name in seen if place["cluster"] in ("", name)]
-        horizon = history.horizon(place["cluster"])
+        horizon = history.horizon(place["cluster"] if place["cluster"] in seen else "")
         now = timezone.now()
         usual = {
             "from": history.format_instant(now - CHIPS[1][1]),
             "to": history.format_instant(now),
         }
         texts = {name: asked.get(name, "") or usual[name] for name in usual}
-        found, errors = self._compared(names, place["namespace"], texts, horizon)
-        shown = [each for each in found if _is_seen(user, each)]
-        page = page_of(shown, self.request)
+        found, errors = self._compared(place, texts, horizon)
+        page = page_of(found.differences if found else [], self.request)
         return super().get_context_data(
             **kwargs,
             **place,
             begin=texts["from"],
             end=texts["to"],
             errors=errors,
+            found=found,
             horizon=horizon,
             clusters=seen,
             page=page,
@@ -54,8 +53,8 @@ class ComparisonView(PortalPage):
         )
 
     def _compared(
-        self, names: list[str], namespace: str, texts: dict[str, str], horizon: history.Horizon
-    ) -> tuple[list[PastDifference], dict[str, str]]:
+        self, place: dict[str, str], texts: dict[str, str], horizon: history.Horizon
+    ) -> tuple[Comparison | None, dict[str, str]]:
         instants: dict[str, dt.datetime] = {}
         errors: dict[str, str] = {}
         for name, text in texts.items():
@@ -67,26 +66,23 @@ class ComparisonView(PortalPage):
             except history.InstantError as error:
                 errors[name] = str(error)
         if errors:
-            return [], errors
-        begin, end = instants["from"], instants["to"]
-        return history.compare(names, begin, end, namespace=namespace), {}
-
-
-def _is_seen(user: Any, found: PastDifference) -> bool:
-    namespace = found.name if found.kind == "Namespace" else found.namespace
-    return roles.sees(user, found.cluster, namespace)
+            return None, errors
+        user = self.request.user
+        return history.compare_seen(user, instants["from"], instants["to"], **place), {}
 
 
 def _lines(differences: Any) -> list[dict[str, Any]]:
     lines = []
     for each in differences:
-        newest = each.after or each.before
-        row = PolicyRevision(
+        written = each.written
+        row = written and PolicyRevision(
             cluster=each.cluster,
             namespace=each.namespace,
             kind=each.kind,
             name=each.name,
-            number=newest.number,
+            number=written.number,
         )
-        lines.append({"found": each, "newest": newest, "address": revision_address(row)})
+        lines.append(
+            {"found": each, "newest": written, "address": revision_address(row) if row else ""}
+        )
     return lines

@@ -161,6 +161,8 @@ def test_two_instants_are_compared_in_words(viewer: Client, then: str) -> None:
     shown = text(viewer, "compare", **{"from": then, "cluster": "prod", "namespace": "team"})
     assert "LimitRange deleted" in shown
     assert "limit of pods raised from 7 to 9" in shown
+    assert "use of pods rose from 1 to 2" in shown
+    assert "Not compared, since no record reaches both instants: roles" in " ".join(shown.split())
 
 
 def test_an_unreadable_instant_of_a_comparison_is_named(viewer: Client, then: str) -> None:

@@ -1,0 +1,144 @@
+"""``compare_seen``: all that differs between two instants and that a user may see, by place.
+
+Objects by their revisions, what quotas used by the journal, roles by their changes: each as far as
+its record reaches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.resource_list import parse
+from policies import roles
+from policies.history.compare import PastDifference, compare
+from policies.history.horizon import horizon
+from policies.history.objects import in_force, objects_of, revisions_at
+from policies.history.policy_sets import used_of
+from policies.history.roles import clusters_seen, role_bindings_at
+from policies.models.roles import scope_covers
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Collection, Mapping, Sequence
+
+    from policies.history.roles import PastBinding
+
+USAGE_KIND: Final = "QuotaUsage"
+ROLE_KIND: Final = "RoleBinding"
+_QUOTA: Final = ("ResourceQuota",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What differs; ``knows_usage`` and ``knows_roles``: whether both instants are on record."""
+
+    differences: Sequence[PastDifference]
+    knows_usage: bool
+    knows_roles: bool
+
+
+def compare_seen(
+    user: Any, begin: dt.datetime, end: dt.datetime, *, cluster: str = "", namespace: str = ""
+) -> Comparison:
+    """Compare the fleet, a cluster or a namespace; a fixed number of queries."""
+    names = [each for each in clusters_seen(user) if cluster in ("", each)]
+    known, first = horizon(), min(begin, end)
+    knows_usage, knows_roles = known.knows_usage(first), known.knows_roles(first)
+    found = compare(names, begin, end, namespace=namespace)
+    if knows_usage:
+        found += compare_usage(names, begin, end, namespace=namespace)
+    if knows_roles:
+        found += compare_roles(begin, end, cluster=cluster, namespace=namespace)
+    seen = [each for each in found if _is_seen(user, each)]
+    seen.sort(key=lambda each: (each.cluster, each.namespace, each.kind, each.name))
+    return Comparison(differences=seen, knows_usage=knows_usage, knows_roles=knows_roles)
+
+
+def compare_usage(
+    clusters: Collection[str], begin: dt.datetime, end: dt.datetime, *, namespace: str = ""
+) -> list[PastDifference]:
+    """The quotas that were there at both instants, and used other amounts."""
+    earlier, later = (_used(clusters, instant, namespace) for instant in (begin, end))
+    found = []
+    for key in sorted(earlier.keys() & later.keys()):
+        _, cluster, place, name = key
+        old, new = parse(earlier[key]), parse(later[key])
+        names = [each for each in sorted(old.keys() & new.keys()) if old[each] != new[each]]
+        if names:
+            found.append(
+                PastDifference(
+                    cluster=cluster,
+                    namespace=place,
+                    kind=USAGE_KIND,
+                    name=name,
+                    words=[
+                        f"use of {each} {'rose' if new[each] > old[each] else 'fell'}"
+                        f" from {earlier[key][each]} to {later[key][each]}"
+                        for each in names
+                    ],
+                    fields=[f"used[{each}]" for each in names],
+                    before={"used": earlier[key]},
+                    after={"used": later[key]},
+                )
+            )
+    return found
+
+
+def _used(
+    clusters: Collection[str], instant: dt.datetime, namespace: str
+) -> dict[tuple[str, ...], Mapping[str, str]]:
+    namespaces = [namespace] if namespace else None
+    writes = revisions_at(clusters, instant)
+    quotas = objects_of(in_force(writes, kinds=_QUOTA, namespaces=namespaces))
+    used = used_of(quotas, instant)
+    return {(each.uid, each.cluster, each.namespace, each.name): used[each.uid] for each in quotas}
+
+
+def compare_roles(
+    begin: dt.datetime, end: dt.datetime, *, cluster: str = "", namespace: str = ""
+) -> list[PastDifference]:
+    """The roles that were given or taken back, of a place those that cover it."""
+    earlier, later = ({_key(each): each for each in role_bindings_at(at)} for at in (begin, end))
+    found = []
+    for key in sorted(earlier.keys() ^ later.keys()):
+        binding = earlier.get(key) or later[key]
+        if not _concerns(binding, cluster, namespace):
+            continue
+        word = "taken back from" if key in earlier else "given to"
+        found.append(
+            PastDifference(
+                cluster=binding.cluster,
+                namespace=binding.namespace,
+                kind=ROLE_KIND,
+                name=binding.subject,
+                words=[f"role {binding.role} {word} {binding.subject}"],
+                before=_shown(earlier.get(key)),
+                after=_shown(later.get(key)),
+            )
+        )
+    return found
+
+
+def _key(binding: PastBinding) -> tuple[str, str, str, str]:
+    return binding.cluster, binding.namespace, binding.subject, binding.role
+
+
+def _concerns(binding: PastBinding, cluster: str, namespace: str) -> bool:
+    if cluster and namespace:
+        return scope_covers((binding.cluster, binding.namespace), cluster, namespace)
+    if namespace:
+        return scope_covers(("", binding.namespace), "", namespace)
+    return binding.cluster in ("", cluster) if cluster else True
+
+
+def _shown(binding: PastBinding | None) -> Mapping[str, str] | None:
+    if binding is None:
+        return None
+    names = ("user", "group", "role", "cluster", "namespace")
+    return {name: getattr(binding, name) for name in names}
+
+
+def _is_seen(user: Any, found: PastDifference) -> bool:
+    namespace = found.name if found.kind == "Namespace" else found.namespace
+    return roles.sees(user, found.cluster, namespace)
