@@ -28,18 +28,18 @@ def main(kills: int) -> None:
     django.setup()
     chance, faults, ends, killed = random.Random(kills), [], 0, 0  # noqa: S311 - no secret
     while killed < kills:
-        pk = _begin(ends)
+        pk = begin(ends)
         while _is_running(pk):
             killed += _move(pk, before=chance.randint(1, LATEST))
-            faults += _faults(pk)
+            faults += faults_of(pk)
             _move(pk)
-            faults += _faults(pk)
+            faults += faults_of(pk)
         ends += 1
     sys.stdout.write(json.dumps({"killed": killed, "ends": ends, "faults": faults}))
 
 
-def _begin(number: int) -> int:
-    """A roll-out of new policies that has begun; its stages are over at once."""
+def begin(number: int) -> int:
+    """A roll-out of two new policies a wave that has begun; its stages are over at once."""
     from policies.change_sets.rollout.plan import read_plan  # noqa: PLC0415
     from policies.models import Cluster, Rollout  # noqa: PLC0415
     from policies.services import changes  # noqa: PLC0415
@@ -47,7 +47,11 @@ def _begin(number: int) -> int:
 
     cluster = Cluster.objects.get(name="prod")
     change = changes.create_change(title=f"Roll-out {number}", user="ada")
-    wanted = [_policy(namespace, f"killed-{number}") for namespace in NAMESPACES]
+    wanted = [
+        _policy(namespace, f"killed-{number}-{each}")
+        for namespace in NAMESPACES
+        for each in ("a", "b")
+    ]
     changes.put(change, proposals=[changes.propose(cluster, each) for each in wanted], user="ada")
     stages = [{"mode": mode} for mode in STAGES]
     waves = [{"namespaces": [namespace], "stages": stages} for namespace in NAMESPACES]
@@ -95,7 +99,7 @@ def _move(pk: int, *, before: int = 0) -> bool:
     os._exit(0)
 
 
-def _faults(pk: int) -> list[str]:
+def faults_of(pk: int) -> list[str]:
     """Everything that is not as the stages on record say."""
     from policies.models import MetadataPolicy, PolicyRevision, Rollout  # noqa: PLC0415
 
