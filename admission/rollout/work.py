@@ -49,10 +49,11 @@ def _make(move: Move, rollout: Rollout, readings: list[GuardReading]) -> None:
         words = "; ".join(map(str, tripped(readings)))[:_LONGEST]
         reverts = rollout.to_plan().on_trip is OnTrip.REVERT
         rollouts.trip(change, user=starter, words=words, reverts=reverts)
-        log.warning("%s: %s", rollout, words)
+        log.warning("rollout-tripped: %s, started by %s: %s", rollout, starter, words)
     elif move is not Move.WAIT:
         try:
             rollouts.advance(change, expected=rollout.at)
         except ItemsRefusedError as error:
             words = f"the next stage cannot be written: {error}"[:_LONGEST]
             rollouts.stop(change, user=starter, tripped=words)
+            log.warning("rollout-stopped: %s, started by %s: %s", rollout, starter, words)

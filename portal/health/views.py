@@ -19,6 +19,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, 
 from prometheus_client.multiprocess import MultiProcessCollector
 from psycopg_pool import PoolTimeout
 
+from admission.rollout import metrics as rollout_metrics
 from policies import snapshot
 from portal import graceful_shutdown
 from portal.auth.callers import is_local
@@ -118,7 +119,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
     exposed = generate_latest(registry)
     # These are read from the database; without it, the counters above are still worth having.
     with suppress(*_NO_DATABASE):
-        exposed += generate_latest(cluster_metrics.registry) + generate_latest(problems.registry)
+        for read in (cluster_metrics.registry, rollout_metrics.registry, problems.registry):
+            exposed += generate_latest(read)
     return HttpResponse(exposed, content_type=CONTENT_TYPE_LATEST)
 
 

@@ -11,6 +11,7 @@ from django.utils.html import format_html_join
 
 from policies import roles
 from policies.plurals import counted
+from policies.services.changes.rollout import unseen_of
 from portal.pages.clusters.status import alerts_for
 from portal.pages.shell.navigation import shell_of
 from portal.pages.shell.times import time_element, zone_of
@@ -141,6 +142,14 @@ def alert_strip(context: Any) -> dict[str, Any]:
     """The first open alerts of the clusters that the user sees, and how many there are."""
     found = alerts_for(context["request"].user)
     return {"alerts": found[:ALERTS_SHOWN], "number": found.count(), "shown": ALERTS_SHOWN}
+
+
+@register.inclusion_tag("parts/_rollout_notice.html", takes_context=True)
+def rollout_notice(context: Any) -> dict[str, Any]:
+    """The roll-outs of the person that stopped by themselves, until they look; one query."""
+    user = context["request"].user
+    found = unseen_of(user.get_username()) if user.is_authenticated else []
+    return {"stopped": found}
 
 
 @register.simple_tag

@@ -15,7 +15,7 @@ class Rollout(models.Model):
 
     ``since`` is when guards begin to count, ``ends`` when the stage is over, by the database's
     clock; ``left`` is what a stopped one had still to last. ``tripped`` says why it stopped by
-    itself.
+    itself, ``unseen`` that whoever started it has not looked since.
     """
 
     change = models.OneToOneField(ChangeSet, models.CASCADE, related_name="rollout")
@@ -27,8 +27,14 @@ class Rollout(models.Model):
     left = models.DurationField(null=True, blank=True)
     starter = models.CharField(max_length=254, blank=True)
     tripped = models.TextField(blank=True)
+    unseen = models.BooleanField(default=False)
 
     class Meta:
+        indexes: ClassVar = [
+            models.Index(
+                fields=["starter"], condition=models.Q(unseen=True), name="rollout_unseen"
+            ),
+        ]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=models.Q(at__lte=models.F("total")), name="rollout_within_its_stages"

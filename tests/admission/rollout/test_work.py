@@ -9,6 +9,7 @@ import pytest
 
 from admission.models import AuditEvent, decision_id, partitions
 from admission.rollout.figures import figures_of
+from admission.rollout.metrics import registry
 from admission.rollout.work import go_on, running
 from policies.change_sets.rollout.plan import read_plan
 from policies.db.clock import read_clock
@@ -115,3 +116,44 @@ def test_a_stage_that_cannot_be_written_stops_it_in_words() -> None:
     go_on(Rollout.objects.get().pk)
     assert (state(), cpu()) == ("stopped", "7")
     assert "the next stage cannot be written" in Rollout.objects.get().tripped
+
+
+def test_whoever_started_it_is_told_until_they_look(caplog: pytest.LogCaptureFixture) -> None:
+    row = begun({"kind": "denials_per_owner", "above": 0})
+    refused("web-5d9f8c7b6d-x2x4z", read_clock() - SECOND)
+    go_on(row.pk)
+    assert "rollout-tripped" in caplog.text
+    assert [each.change_id for each in rollout.unseen_of("bob")] == [row.change_id]
+    assert rollout.unseen_of(AUTHOR) == []
+    rollout.see(row.change, user=AUTHOR)
+    assert rollout.unseen_of("bob")
+    rollout.see(row.change, user="bob")
+    assert rollout.unseen_of("bob") == []
+
+
+def test_nobody_is_told_of_what_somebody_stopped_or_has_gone_on_with() -> None:
+    row = begun()
+    rollout.stop(row.change, user="bob")
+    assert rollout.unseen_of("bob") == []
+    rollout.resume(row.change, user="bob")
+    rollout.stop(row.change, user="bob", tripped="Failures: 1, stops above 0")
+    assert rollout.unseen_of("bob")
+    rollout.resume(row.change, user="eve")
+    assert rollout.unseen_of("bob") == []
+
+
+def test_roll_outs_are_counted_by_state() -> None:
+    row = begun()
+    assert gauge() == {"running": 1, "stopped": 0, "tripped": 0}
+    rollout.stop(row.change, user="bob")
+    assert gauge() == {"running": 0, "stopped": 1, "tripped": 0}
+    Rollout.objects.update(tripped="Failures: 1, stops above 0")
+    assert gauge() == {"running": 0, "stopped": 0, "tripped": 1}
+
+
+def gauge() -> dict[str, float]:
+    states = ("running", "stopped", "tripped")
+    values = {
+        state: registry.get_sample_value("gatehouse_rollouts", {"state": state}) for state in states
+    }
+    return {state: value for state, value in values.items() if value is not None}

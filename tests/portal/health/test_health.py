@@ -112,3 +112,4 @@ def test_metrics_of_several_processes_are_added_up(
     content = client.get("/metrics").content
     assert b"gatehouse_admission" not in content
     assert b"gatehouse_cluster_alerts" in content
+    assert b"gatehouse_rollouts" in content

@@ -1,7 +1,7 @@
 """Roll-outs of change sets: plan one, start it, take its stages, stop it and go on."""
 
 from policies.services.changes.rollout.plan import PlacedItem, place_items, put_plan
-from policies.services.changes.rollout.run import advance, resume, start, stop
+from policies.services.changes.rollout.run import advance, resume, see, start, stop, unseen_of
 from policies.services.changes.rollout.trip import TRIPPED_ELSEWHERE, trip
 
 __all__ = [
@@ -11,7 +11,9 @@ __all__ = [
     "place_items",
     "put_plan",
     "resume",
+    "see",
     "start",
     "stop",
     "trip",
+    "unseen_of",
 ]

@@ -7,7 +7,7 @@ is killed in it has done nothing, and whoever repeats it finds it done.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from policies.change_sets.rollout.plan import StagePlan
     from policies.models import ChangeItem, ChangeSet
+
+MOST_TOLD: Final = 5
+"""So many roll-outs are told of at once."""
 
 
 def start(change: ChangeSet, *, user: str, seen: str = "", note: str = "") -> ChangeSet:
@@ -74,7 +77,7 @@ def stop(change: ChangeSet, *, user: str, note: str = "", tripped: str = "") -> 
         rollout = Rollout.objects.get(change=locked)
         left = (rollout.ends - read_clock()) if rollout.ends else timedelta(0)
         rollout.left, rollout.ends = max(left, timedelta(0)), None
-        rollout.tripped = tripped
+        rollout.tripped, rollout.unseen = tripped, bool(tripped)
         rollout.save()
         record_step(locked, StepKind.STOP, user=user, note=note or tripped)
     return locked
@@ -87,10 +90,21 @@ def resume(change: ChangeSet, *, user: str, note: str = "") -> ChangeSet:
         rollout = Rollout.objects.get(change=locked)
         now = read_clock()
         rollout.since, rollout.ends = now, now + (rollout.left or timedelta(0))
-        rollout.left, rollout.tripped = None, ""
+        rollout.left, rollout.tripped, rollout.unseen = None, "", False
         rollout.save()
         record_step(locked, StepKind.RESUME, user=user, note=note)
     return locked
+
+
+def unseen_of(user: str) -> list[Rollout]:
+    """The roll-outs that somebody started, that stopped by themselves, and that are unseen."""
+    rows = Rollout.objects.filter(starter=user, unseen=True).order_by("-pk")
+    return list(rows.only("change_id", "tripped")[:MOST_TOLD])
+
+
+def see(change: ChangeSet, *, user: str) -> None:
+    """Note that whoever started it has looked; one write, once."""
+    Rollout.objects.filter(change=change, starter=user, unseen=True).update(unseen=False)
 
 
 def _take_stage(locked: ChangeSet, rollout: Rollout) -> None:

@@ -64,6 +64,8 @@ class RolloutTabView(ChangePage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The roll-out as it stands, and the form of its plan for those who may set it."""
         rollout = Rollout.objects.filter(change=self.change).select_related("change").first()
+        if rollout and rollout.unseen:
+            rollouts.see(self.change, user=self.username)
         plan = rollout.to_plan() if rollout else None
         shown = rollout and shown_rollout(
             rollout, items=self.items, groups=self.groups, user=self.request.user

@@ -133,3 +133,16 @@ def test_who_sees_a_part_sees_no_other_place(editor: Client, change: ChangeSet) 
         assert "team" not in page
         assert "web" not in page.partition("<main")[2].partition("</main")[0]
     assert rollout.TRIPPED_ELSEWHERE in shown(client, both)
+
+
+def test_its_starter_is_told_on_every_page_until_they_look(
+    editor: Client, change: ChangeSet
+) -> None:
+    press(editor, change, "plantext", text=json.dumps(PLAN))
+    press(editor, change, "start")
+    rollout.trip(change, user="editor", words="Failures: 3, stops above 0", reverts=True)
+    told = f'<a href="/changes/{change.pk}/rollout/">change #{change.pk}</a>'
+    assert told in editor.get("/decisions/").content.decode()
+    assert told not in client_of("viewer").get("/decisions/").content.decode()
+    assert told not in shown(editor, change)
+    assert told not in editor.get("/decisions/").content.decode()
