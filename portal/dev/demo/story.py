@@ -21,6 +21,7 @@ from portal.dev.demo import connected
 from portal.dev.demo.change_story import propose_open, publish_edit
 from portal.dev.demo.month import Month
 from portal.dev.demo.plot import ADA, BEGAN, CHANGES, at
+from portal.dev.demo.rollout_story import tell_rollout
 
 if TYPE_CHECKING:
     from portal.dev.demo.month import DemoPod
@@ -49,6 +50,7 @@ def write_story() -> None:
     month.live_until(now)
     propose_open(now)
     backdate.keep(month.rows)
+    tell_rollout(now)
     _write_usage(month)
     _write_charges([pod for running_pods in month.running.values() for pod in running_pods])
 

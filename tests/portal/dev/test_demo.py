@@ -84,7 +84,7 @@ def test_demo_begins_with_a_month_that_adds_up() -> None:
 def test_demo_has_published_changes_with_an_effect_and_one_that_is_proposed() -> None:
     begin_demo()
     by_state = Counter(ChangeSet.objects.values_list("state", flat=True))
-    assert by_state == {"done": 4, "draft": 1}
+    assert by_state == {"done": 4, "draft": 1, "stopped": 1}
     lowered = ChangeSet.objects.get(title="Lower compute of payments")
     found = effect_of(
         writes_of(lowered.items.all()), decisions=AuditEvent.objects.all(), now=timezone.now()
