@@ -32,6 +32,8 @@ CAUSES: Final = {
 }
 BARS_WIDTH, BARS_HEIGHT = 96, 16
 _MOST_BARS: Final = 48
+_BAR_SHARE: Final = 0.75
+"""The share of a bar in the width of its time; the rest is the gap behind it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,8 +145,10 @@ def day_bars(numbers: Mapping[str, int], *, first: date, days: int) -> str:
     most, step = max(sums), BARS_WIDTH / len(sums)
     if not most:
         return ""
+    width = step * _BAR_SHARE
     return "".join(
-        f"M{(place + 0.5) * step:.1f} {BARS_HEIGHT}v-{max(1.0, BARS_HEIGHT * number / most):.1f}"
+        f"M{place * step:.1f} {BARS_HEIGHT}v-{height:.1f}h{width:.1f}v{height:.1f}z"
         for place, number in enumerate(sums)
         if number
+        for height in [max(1.0, BARS_HEIGHT * number / most)]
     )

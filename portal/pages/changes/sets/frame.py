@@ -108,7 +108,7 @@ class ChangePage(PortalPage):
             change=change,
             author=people_of([change.author])[change.author],
             allowed={step.value for step in change.steps_allowed},
-            progress=list(_progress(change.stands)),
+            progress=list(_progress(change.stands, was_done=self._was_done())),
             tabs=list(self._tabs()),
             object_number=self.visible_number,
             hidden=sum(each.number for each in self.groups) - self.visible_number,
@@ -118,6 +118,12 @@ class ChangePage(PortalPage):
             may_publish=changes.may_write(user, self.groups),
             may_revert=changes.may_write(user, self.groups, is_revert=True),
         )
+
+    def _was_done(self) -> bool:
+        """Whether it was written whole; what a guard stopped may be reverted before that."""
+        change, done = self.change, ChangeState.DONE.value
+        is_taken_back = change.stands is ChangeState.REVERTED
+        return not is_taken_back or change.steps.filter(state_after=done).exists()
 
     def _tabs(self) -> Iterator[ChangeTab]:
         tabs: list[tuple[str, str, int | None]] = [
@@ -220,14 +226,14 @@ class ProgressStep:
     is_current: bool
 
 
-def _progress(state: ChangeState) -> Iterator[ProgressStep]:
+def _progress(state: ChangeState, *, was_done: bool) -> Iterator[ProgressStep]:
     """The states from the draft to the end."""
     if state is ChangeState.ABANDONED:
         path: tuple[ChangeState, ...] = (ChangeState.DRAFT, state)
     elif state in _STRAIGHT:
         path = _STRAIGHT
     elif state is ChangeState.REVERTED:
-        path = (*_STRAIGHT, state)
+        path = (*_STRAIGHT[:-1], ChangeState.DONE if was_done else ChangeState.STOPPED, state)
     else:
         path = (*_STRAIGHT[:-1], state, ChangeState.DONE)
     at = path.index(state)

@@ -47,6 +47,10 @@ def press(client: Client, change: ChangeSet, verb: str, **fields: str) -> Any:
     return client.post(f"/changes/{change.pk}/rollout/", {"do": verb, **fields}, follow=True)
 
 
+def states(client: Client, change: ChangeSet) -> Any:
+    return client.get(f"/changes/{change.pk}/rollout/").context["progress"]
+
+
 def shown(client: Client, change: ChangeSet) -> str:
     return client.get(f"/changes/{change.pk}/rollout/").content.decode()
 
@@ -88,6 +92,19 @@ def test_why_it_stopped_by_itself_is_said(editor: Client, change: ChangeSet) -> 
     press(editor, change, "start")
     rollout.trip(change, user="bob", words="Failures: 3, stops above 0", reverts=False)
     assert "It stopped by itself: Failures: 3, stops above 0" in shown(editor, change)
+
+
+def test_what_was_taken_back_from_a_stage_was_never_done(editor: Client, change: ChangeSet) -> None:
+    press(editor, change, "plantext", text=json.dumps(PLAN))
+    press(editor, change, "start")
+    rollout.trip(change, user="bob", words="Failures: 3, stops above 0", reverts=True)
+    labels = [each.label for each in states(editor, change)]
+    assert labels == ["Draft", "In review", "Approved", "Stopped", "Reverted"]
+
+
+def test_what_was_taken_back_when_it_was_done_was_done(editor: Client, change: ChangeSet) -> None:
+    changes.revert(changes.publish(change, user=AUTHOR), user=AUTHOR)
+    assert [each.label for each in states(editor, change)][-2:] == ["Done", "Reverted"]
 
 
 def test_a_viewer_sees_no_button_and_takes_no_step(editor: Client, change: ChangeSet) -> None:
