@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 CONTENT_TYPE: Final = "application/problem+json"
 _TYPE: Final = "urn:gatehouse:problem:"
 _TITLES: Final = {
+    "approval-required": "Rules of approval ask for a change",
     "already-exists": "The name is taken",
     "conflict": "The object was changed at the same time",
     "invalid-body": "The body does not fit the address",

@@ -173,6 +173,7 @@ _OVERTAKEN: Final = "somebody else wrote the same at the same time; read it agai
 _GONE: Final = "somebody else deleted it at the same time"
 _TAKEN_CODES: Final = frozenset({"unique", "unique_together"})
 _UNKNOWN_NAMESPACE: Final = "unknown_namespace"
+_APPROVAL: Final = "approval_required"
 _WAYS_OUT: Final = {_UNKNOWN_NAMESPACE: f" (?{CREATE_NAMESPACE.name}=true)"}
 
 
@@ -194,7 +195,8 @@ def answer_to(exc: Exception) -> Response | None:
 def _refusal_response(error: ValidationError) -> Response:
     """The response to a refusal, with errors by path.
 
-    409 for a used name, 422 for an unknown namespace, 400 for everything else.
+    409 for a used name or where a change is asked for, 422 for an unknown namespace, 400 for
+    everything else.
     """
     errors = errors_by_path(error)
     for path_errors in errors.values():
@@ -203,6 +205,8 @@ def _refusal_response(error: ValidationError) -> Response:
     error_codes = {entry["code"] for path_errors in errors.values() for entry in path_errors}
     if error_codes & _TAKEN_CODES:
         return respond(problem_of_errors(_CONFLICT, errors, name="already-exists"))
+    if _APPROVAL in error_codes:
+        return respond(problem_of_errors(_CONFLICT, errors, name="approval-required"))
     if _UNKNOWN_NAMESPACE in error_codes:
         return respond(problem_of_errors(status.HTTP_422_UNPROCESSABLE_ENTITY, errors))
     return respond(problem_of_errors(status.HTTP_400_BAD_REQUEST, errors))

@@ -1,6 +1,7 @@
 """The only writers of policies: lock, check, save, PolicyRevision, notice, in one transaction."""
 
 from policies.services.bulk_create import create_many
+from policies.services.changes import ApprovalRequiredError
 from policies.services.classes import (
     BRAKED,
     ClassPreview,
@@ -99,6 +100,7 @@ __all__ = [
     "CONFIGURATION",
     "KINDS",
     "OF_NAMESPACE",
+    "ApprovalRequiredError",
     "ClassPreview",
     "FieldWriter",
     "PolicyEffect",

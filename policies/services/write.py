@@ -65,6 +65,7 @@ class _Write:
     cluster: Cluster
     pk: int | None
     number: int
+    is_approved: bool
     changed: bool = False
     written: dict[Key, str] = field(default_factory=dict)
 
@@ -84,30 +85,41 @@ _thread = _ThreadState()
 followers: Final[list[Callable[[Cluster, Mapping[Key, str]], None]]] = []
 """Called before a write ends, with the objects written, each with its user, but for those that a
 namespace class wrote: what follows from them belongs to the same transaction."""
+guards: Final[list[Callable[[Cluster, int, Mapping[Key, str]], None]]] = []
+"""Called before the followers of a write that nobody has approved, with its number and the same
+objects; what one of them raises refuses the whole write."""
 
 
 @contextmanager
-def policy_write(cluster: Cluster) -> Iterator[None]:
+def policy_write(cluster: Cluster, *, is_approved: bool = False) -> Iterator[None]:
     """Write policies of a cluster: one writer at a time, all or nothing, one revision number.
 
     A write inside another one of the same cluster joins it. Lock the ledger's rows inside, never
-    after. Raises ``DoesNotExist`` for a cluster that is deleted.
+    after. ``is_approved`` is for change sets, which have met the rules of approval. Raises
+    ``DoesNotExist`` for a cluster that is deleted, and what ``guards`` raise.
     """
     with transaction.atomic():
         if any(write.is_of(cluster) for write in _thread.writes):
             yield
             return
-        write = _begin_write(cluster)
+        write = _begin_write(cluster, is_approved=is_approved)
         _thread.writes.append(write)
         try:
             yield
             # The cluster's row comes last: decisions hold it while they commit, and must not wait
             # for a long import. A transaction that will be rolled back counts nothing.
             if write.changed and not connection.needs_rollback:
+                _ask_guards(write)
                 _let_follow(write)
                 _count_revision(write)
         finally:
             _thread.writes.remove(write)
+
+
+def _ask_guards(write: _Write) -> None:
+    if write.written and not write.is_approved:
+        for guard in guards:
+            guard(write.cluster, write.number, write.written)
 
 
 def _let_follow(write: _Write) -> None:
@@ -129,20 +141,22 @@ def lock_used(cluster: Cluster, namespaces: Collection[str] | None = None) -> No
     list(used_rows.order_by("quota_id").select_for_update(no_key=True).values_list("quota_id"))
 
 
-def _begin_write(cluster: Cluster) -> _Write:
+def _begin_write(cluster: Cluster, *, is_approved: bool) -> _Write:
     if cluster.pk is None:
         # Behind an earlier cluster of this name, whose history stays: numbers tell what came later.
         earlier = PolicyRevision.objects.filter(cluster=cluster.name).aggregate(
             last=Max("cluster_revision", default=0)
         )
-        return _Write(cluster=cluster, pk=None, number=earlier["last"] + 1)
+        number = earlier["last"] + 1
+        return _Write(cluster=cluster, pk=None, number=number, is_approved=is_approved)
     if connection.vendor == "postgresql":
         # An advisory lock and not the row's: writers queue, and decisions still read the row.
         # Both its halves are 32-bit numbers with a sign.
         with connection.cursor() as cursor:
             cursor.execute(_LOCK_SQL, [_WRITE_LOCK, cluster.pk % 2**31])
     stored_revision = Cluster.objects.values_list("policy_revision", flat=True).get(pk=cluster.pk)
-    return _Write(cluster=cluster, pk=cluster.pk, number=stored_revision + 1)
+    number = stored_revision + 1
+    return _Write(cluster=cluster, pk=cluster.pk, number=number, is_approved=is_approved)
 
 
 def _count_revision(counted_write: _Write) -> None:

@@ -154,6 +154,8 @@ class BulkView(SelectedPolicies):
             batch = bulk_edit.save(shown, user=self.username, reason=reason)
         except OvertakenError:
             return self._show(edit, selected, shown, status=409, form_error=OVERTAKEN)
+        except services.ApprovalRequiredError as error:
+            return self._show(edit, selected, shown, status=409, form_error=error.messages[0])
         number = counted(len(shown.written), "policies")
         done = {"mode": f"{number} set to {edit.mode}", "copy": f"{number} written"}
         words = done.get(edit.action, f"{number} deleted")

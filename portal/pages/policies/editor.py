@@ -249,6 +249,9 @@ class EditorView(PolicyPage):
             saved_policy = self._write(manifest)
         except services.StaleRevisionError:
             return self._conflict(state)
+        except services.ApprovalRequiredError as error:
+            # In the dialog: its other button is the way on.
+            return self.answer(state, status=409, form_error=error.messages[0], is_asked=True)
         except ValidationError as error:
             findings = tuple(Finding(message=finding.messages[0]) for finding in findings_of(error))
             refused_draft = Draft(

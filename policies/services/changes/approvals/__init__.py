@@ -1,5 +1,6 @@
 """Approvals of changes: rules, checks, who gave which, emergencies. No HTTP, no pages."""
 
+from policies.services.changes.approvals.direct import require_no_change
 from policies.services.changes.approvals.emergency import publish_now, review
 from policies.services.changes.approvals.evaluate import ChangeStanding, standing_of
 from policies.services.changes.approvals.give import approve, request_changes, submit
@@ -15,6 +16,7 @@ from policies.services.changes.approvals.permissions import (
 )
 from policies.services.changes.approvals.refusals import (
     ApprovalRefusedError,
+    ApprovalRequiredError,
     ApprovalsMissingError,
 )
 from policies.services.changes.approvals.rules import (
@@ -42,6 +44,7 @@ __all__ = [
     "RED_TESTS_BLOCK",
     "RULING",
     "ApprovalRefusedError",
+    "ApprovalRequiredError",
     "ApprovalsMissingError",
     "ChangeStanding",
     "ShownCheck",
@@ -58,6 +61,7 @@ __all__ = [
     "proposed_sets_of",
     "publish_now",
     "request_changes",
+    "require_no_change",
     "review",
     "run_checks",
     "save_rule",

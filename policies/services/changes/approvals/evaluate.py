@@ -112,7 +112,7 @@ def facts_of(change: ChangeSet, *, rules: Sequence[RuleTerms], afresh: bool) -> 
             namespace=item.namespace,
             name=item.name,
             deletes=item.content is None,
-            enforces=_enforces(item.content) and not _enforces(item.base),
+            enforces=comes_to_enforce(item.base, item.content),
             below_used=(item.cluster, item.key) in below,
         )
         for item in items
@@ -124,6 +124,11 @@ def stored_checks(change: ChangeSet) -> list[CheckResult]:
     """The checks of the present content."""
     rows = ChangeCheck.objects.filter(change=change, content_hash=change.content_hash)
     return [row.result for row in rows]
+
+
+def comes_to_enforce(before: Any, after: Any) -> bool:
+    """Whether an object denies from now on that was not there, or only warned or audited."""
+    return _enforces(after) and not _enforces(before)
 
 
 def _enforces(manifest: Any) -> bool:

@@ -44,6 +44,13 @@ def own_checks(items: Sequence[ChangeItem]) -> tuple[CheckResult, ...]:
     return _tests_check(tests, red), _lints_check(lints), _base_check(moved)
 
 
+def tests_check(cluster: Cluster, namespaces: Iterable[str]) -> CheckResult:
+    """The kept tests of some namespaces, judged under what is stored now."""
+    stored = snapshot.load_many(cluster.name, sorted(namespaces))
+    results = _judged_tests(cluster, {name: (each, each) for name, each in stored.items()})
+    return _tests_check(len(results), [each.test.name for each in results if not each.passes])
+
+
 def by_cluster(items: Iterable[ChangeItem]) -> Iterator[tuple[Cluster, list[ChangeItem]]]:
     """The objects of each cluster that there is."""
     found: dict[str, list[ChangeItem]] = defaultdict(list)

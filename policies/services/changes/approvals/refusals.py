@@ -1,8 +1,13 @@
-"""ApprovalsMissingError of a change that is not approved; ApprovalRefusedError of one approval."""
+"""ApprovalsMissingError of a change, ApprovalRequiredError of a save without one.
+
+ApprovalRefusedError of one approval.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from django.core.exceptions import ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +20,19 @@ class ApprovalsMissingError(Exception):
 
     def __init__(self, needs: Sequence[Need]) -> None:
         super().__init__("; ".join(dict.fromkeys(need.words for need in needs)))
+        self.needs = tuple(needs)
+
+
+class ApprovalRequiredError(ValidationError):
+    """A save that no change stands behind needs what only a change can have; nothing was written.
+
+    Its code is ``approval_required``.
+    """
+
+    def __init__(self, needs: Sequence[Need]) -> None:
+        words = "; ".join(dict.fromkeys(need.words for need in needs))
+        message = f"rules of approval stand in the way: {words}. Add it to a change"
+        super().__init__(message, code="approval_required")
         self.needs = tuple(needs)
 
 
