@@ -1,4 +1,4 @@
-"""Middleware: X-Request-Id, probes, pages of 429 and 409 (the past, approvals), no-store."""
+"""Middleware: X-Request-Id, probes, pages of 429 and 409 (writes to the past), no-store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from django.shortcuts import render
 from django.utils.cache import add_never_cache_headers
 from rest_framework.exceptions import Throttled
 
-from policies.services import ApprovalRequiredError
 from portal.health import views
 from portal.logs import request_id
 
@@ -96,27 +95,6 @@ class PastMiddleware:
         if request.method not in _READING and is_page and "at" in request.GET:
             return render(request, "409.html", {"now": request.path}, status=409)
         return self.get_response(request)
-
-
-class ApprovalMiddleware:
-    """Shows a page with HTTP 409 where rules of approval refuse a save that has no form of its own.
-
-    Forms show the refusal beside what was typed.
-    """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Pass the request on."""
-        return self.get_response(request)
-
-    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Answer with what is asked for, and the ways on."""
-        if not isinstance(error, ApprovalRequiredError):
-            return None
-        context = {"needs": error.needs, "back": request.path}
-        return render(request, "changes/needed.html", context, status=409)
 
 
 class NoStoreMiddleware:

@@ -157,7 +157,6 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "portal.middleware.ThrottledMiddleware",
     "portal.middleware.PastMiddleware",
-    "portal.middleware.ApprovalMiddleware",
 ]
 # For reviews that the web server answers; Django's test client goes through the list above.
 ADMISSION_MIDDLEWARE = ["portal.middleware.RequestIdMiddleware"]

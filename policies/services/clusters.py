@@ -213,8 +213,8 @@ def delete_namespace(*, namespace: Namespace, user: str, reason: str = "") -> Sa
 
 
 def delete_cluster(*, cluster: Cluster, user: str, reason: str = "") -> Saved:
-    """Delete a cluster with everything it has; history stays."""
-    with policy_write(cluster):
+    """Delete a cluster with everything it has, whatever rules of approval say; history stays."""
+    with policy_write(cluster, is_guarded=False):
         lock_used(cluster)
         for namespace in Namespace.objects.filter(cluster=cluster).order_by("id"):
             delete_namespace(namespace=namespace, user=user, reason=reason)

@@ -65,7 +65,7 @@ class _Write:
     cluster: Cluster
     pk: int | None
     number: int
-    is_approved: bool
+    is_guarded: bool
     changed: bool = False
     written: dict[Key, str] = field(default_factory=dict)
 
@@ -86,23 +86,23 @@ followers: Final[list[Callable[[Cluster, Mapping[Key, str]], None]]] = []
 """Called before a write ends, with the objects written, each with its user, but for those that a
 namespace class wrote: what follows from them belongs to the same transaction."""
 guards: Final[list[Callable[[Cluster, int, Mapping[Key, str]], None]]] = []
-"""Called before the followers of a write that nobody has approved, with its number and the same
-objects; what one of them raises refuses the whole write."""
+"""Called before the followers of a guarded write, with its number and the same objects; what one
+of them raises refuses the whole write."""
 
 
 @contextmanager
-def policy_write(cluster: Cluster, *, is_approved: bool = False) -> Iterator[None]:
+def policy_write(cluster: Cluster, *, is_guarded: bool = True) -> Iterator[None]:
     """Write policies of a cluster: one writer at a time, all or nothing, one revision number.
 
     A write inside another one of the same cluster joins it. Lock the ledger's rows inside, never
-    after. ``is_approved`` is for change sets, which have met the rules of approval. Raises
-    ``DoesNotExist`` for a cluster that is deleted, and what ``guards`` raise.
+    after. Raises what ``guards`` raise, unless it is not guarded: a change set has met the rules of
+    approval before. Raises ``DoesNotExist`` for a cluster that is deleted.
     """
     with transaction.atomic():
         if any(write.is_of(cluster) for write in _thread.writes):
             yield
             return
-        write = _begin_write(cluster, is_approved=is_approved)
+        write = _begin_write(cluster, is_guarded=is_guarded)
         _thread.writes.append(write)
         try:
             yield
@@ -117,7 +117,7 @@ def policy_write(cluster: Cluster, *, is_approved: bool = False) -> Iterator[Non
 
 
 def _ask_guards(write: _Write) -> None:
-    if write.written and not write.is_approved:
+    if write.written and write.is_guarded:
         for guard in guards:
             guard(write.cluster, write.number, write.written)
 
@@ -141,14 +141,14 @@ def lock_used(cluster: Cluster, namespaces: Collection[str] | None = None) -> No
     list(used_rows.order_by("quota_id").select_for_update(no_key=True).values_list("quota_id"))
 
 
-def _begin_write(cluster: Cluster, *, is_approved: bool) -> _Write:
+def _begin_write(cluster: Cluster, *, is_guarded: bool) -> _Write:
     if cluster.pk is None:
         # Behind an earlier cluster of this name, whose history stays: numbers tell what came later.
         earlier = PolicyRevision.objects.filter(cluster=cluster.name).aggregate(
             last=Max("cluster_revision", default=0)
         )
         number = earlier["last"] + 1
-        return _Write(cluster=cluster, pk=None, number=number, is_approved=is_approved)
+        return _Write(cluster=cluster, pk=None, number=number, is_guarded=is_guarded)
     if connection.vendor == "postgresql":
         # An advisory lock and not the row's: writers queue, and decisions still read the row.
         # Both its halves are 32-bit numbers with a sign.
@@ -156,7 +156,7 @@ def _begin_write(cluster: Cluster, *, is_approved: bool) -> _Write:
             cursor.execute(_LOCK_SQL, [_WRITE_LOCK, cluster.pk % 2**31])
     stored_revision = Cluster.objects.values_list("policy_revision", flat=True).get(pk=cluster.pk)
     number = stored_revision + 1
-    return _Write(cluster=cluster, pk=cluster.pk, number=number, is_approved=is_approved)
+    return _Write(cluster=cluster, pk=cluster.pk, number=number, is_guarded=is_guarded)
 
 
 def _count_revision(counted_write: _Write) -> None:

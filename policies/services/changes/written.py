@@ -75,7 +75,7 @@ def open_writes(items: Mapping[str, Sequence[ChangeItem]]) -> Iterator[list[Clus
         raise ItemsRefusedError(problems)
     with ExitStack() as writes:
         for cluster in clusters:
-            writes.enter_context(policy_write(cluster, is_approved=True))
+            writes.enter_context(policy_write(cluster, is_guarded=False))
         yield clusters
 
 

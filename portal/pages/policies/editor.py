@@ -315,6 +315,8 @@ class EditorView(PolicyPage):
         except services.StaleRevisionError:
             seen = self.revision
             return self.answer(self.stored_state(), status=409, is_stale=True, seen=seen)
+        except services.ApprovalRequiredError as error:
+            return self.answer(self.stored_state(), status=409, form_error=error.messages[0])
         drop_draft(self.user, self.place)
         messages.success(self.request, "Deleted. It can be restored from here.")
         return redirect(self.get_context_data()["revisions_address"])

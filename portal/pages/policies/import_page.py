@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 
-from policies import roles
+from policies import roles, services
 from policies.drafts import bulk_import
 from policies.drafts.draft import LONGEST
 from policies.drafts.kinds import KINDS
@@ -131,6 +131,9 @@ class ImportView(ClusterPage):
             bulk_import.save(self.cluster, bundle, import_plan, author=(self.username, reason))
         except bulk_import.OvertakenError:
             return self._show_plan(import_text, import_plan, status=409, form_error=OVERTAKEN)
+        except services.ApprovalRequiredError as error:
+            refusal = error.messages[0]
+            return self._show_plan(import_text, import_plan, status=409, form_error=refusal)
         written = sum(planned.verb != "unchanged" for planned in import_plan.objects)
         messages.success(
             self.request, f"{written} of {counted(len(import_plan.objects), 'objects')} written."

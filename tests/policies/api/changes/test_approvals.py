@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+import yaml
 from django.test import Client
 
-from policies.models import ApprovalRule
+from policies.models import ApprovalRule, LimitRange
 from tests import factories, people
 from tests.api_tokens import secret_of
 from tests.approvals import in_review, rule
@@ -190,3 +192,22 @@ def test_a_name_that_is_taken_and_a_dry_run_store_nothing(admin: Client) -> None
     assert problem(ask(admin, RULES, {"name": "one"})) == (409, "already-exists")
     assert ask(admin, f"{RULES}?dryRun=All", {"name": "two"}).json()["id"] is None
     assert ApprovalRule.objects.count() == 1
+
+
+def test_a_write_without_a_change_is_refused_where_a_rule_asks_for_one() -> None:
+    rule()
+    editor = signed_in(people.person("ed", "editor"))
+    [found] = editor.get("/api/v1/limitranges/").json()["results"]
+    place = f"/api/v1/limitranges/{found['id']}/"
+    body, etag = json.dumps({"spec": limit("2")["spec"]}), {"If-Match": f'"{found["revision"]}"'}
+    patch = {"content_type": "application/merge-patch+json", "headers": etag}
+    changed = editor.patch(f"{place}?dryRun=All", body, **patch)
+    deleted = editor.delete(place, headers=etag)
+    for refused in (changed, deleted):
+        assert problem(refused) == (409, "approval-required")
+        (error,) = refused.json()["errors"][""]
+        assert error["code"] == "approval_required"
+        assert "needs 1 approver of team" in error["message"]
+    body = {"cluster": "prod", "set": "git", "documents": yaml.safe_dump(limit(name="new"))}
+    assert problem(ask(editor, "/api/v1/apply/", body)) == (409, "approval-required")
+    assert LimitRange.objects.get().revision == 1

@@ -137,6 +137,14 @@ def test_what_a_cluster_reports_is_stored_whatever_rules_say() -> None:
     assert cpu() == "3"
 
 
+def test_a_namespace_is_not_deleted_around_a_rule_and_a_cluster_is() -> None:
+    rule(deletes=True)
+    team = factories.namespace()
+    assert needs_of(lambda: services.delete_namespace(namespace=team, user=AUTHOR))
+    services.delete_cluster(cluster=team.cluster, user=AUTHOR)
+    assert not LimitRange.objects.exists()
+
+
 def test_a_change_that_was_approved_is_published_and_reverted() -> None:
     change = change_of(limit("2"))
     rule()
