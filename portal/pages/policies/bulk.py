@@ -152,10 +152,10 @@ class BulkView(SelectedPolicies):
             return self._show(edit, selected, shown, status=422, dangers=dangers, word=word)
         try:
             batch = bulk_edit.save(shown, user=self.username, reason=reason)
-        except OvertakenError:
-            return self._show(edit, selected, shown, status=409, form_error=OVERTAKEN)
-        except services.ApprovalRequiredError as error:
-            return self._show(edit, selected, shown, status=409, form_error=error.messages[0])
+        except (OvertakenError, services.ApprovalRequiredError) as error:
+            is_overtaken = isinstance(error, OvertakenError)
+            refusal = OVERTAKEN if is_overtaken else proposals.words_of(error)
+            return self._show(edit, selected, shown, status=409, form_error=refusal)
         number = counted(len(shown.written), "policies")
         done = {"mode": f"{number} set to {edit.mode}", "copy": f"{number} written"}
         words = done.get(edit.action, f"{number} deleted")

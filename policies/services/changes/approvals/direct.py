@@ -1,4 +1,4 @@
-"""``require_no_change``: a save without a change is refused where rules of approval ask for more."""
+"""``require_no_change``: a save without a change is refused where rules ask for approvals."""
 
 from __future__ import annotations
 
