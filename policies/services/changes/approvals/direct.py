@@ -9,7 +9,11 @@ from policies.change_sets.approvals.needs import needs
 from policies.lints import LintCode
 from policies.models import PolicyRevision
 from policies.models.changes.approval_rule import KINDS
-from policies.services.changes.approvals.evaluate import comes_to_enforce, rules_in_force
+from policies.services.changes.approvals.evaluate import (
+    ask_for_tests,
+    comes_to_enforce,
+    rules_in_force,
+)
 from policies.services.changes.approvals.own_checks import tests_check
 from policies.services.changes.approvals.refusals import ApprovalRequiredError
 from policies.services.field_managers import FROM_CLUSTER
@@ -79,10 +83,10 @@ def _facts(
         )
         for key, (before, after) in sorted(sides.items())
     )
-    checks = ()
-    if any(rule.checks_green for rule in rules):
-        checks = (tests_check(cluster, {each.namespace for each in objects}),)
-    return ChangeFacts(objects=objects, checks=checks)
+    if not ask_for_tests(rules):
+        return ChangeFacts(objects=objects)
+    tests = tests_check(cluster, {each.namespace for each in objects})
+    return ChangeFacts(objects=objects, checks=(tests,))
 
 
 def _below_used(cluster: Cluster, sides: Mapping[Key, Sides]) -> set[Key]:

@@ -102,7 +102,7 @@ def facts_of(change: ChangeSet, *, rules: Sequence[RuleTerms], afresh: bool) -> 
     items = list(change.items.all())
     below = _below_used(items) if any(rule.below_used for rule in rules) else set()
     checks = stored_checks(change)
-    if afresh and any(rule.checks_green or CheckKind.TESTS in checks_of(rule) for rule in rules):
+    if afresh and ask_for_tests(rules):
         by_workers = [each for each in checks if each.kind in BY_WORKER]
         checks = [*own_checks(items), *by_workers]
     facts = [
@@ -118,6 +118,11 @@ def facts_of(change: ChangeSet, *, rules: Sequence[RuleTerms], afresh: bool) -> 
         for item in items
     ]
     return ChangeFacts(objects=tuple(facts), checks=tuple(checks))
+
+
+def ask_for_tests(rules: Sequence[RuleTerms]) -> bool:
+    """Whether any rule takes effect by kept tests, or must have them green."""
+    return any(rule.checks_green or CheckKind.TESTS in checks_of(rule) for rule in rules)
 
 
 def stored_checks(change: ChangeSet) -> list[CheckResult]:

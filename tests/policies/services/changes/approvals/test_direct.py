@@ -156,9 +156,12 @@ def test_a_change_that_was_approved_is_published_and_reverted() -> None:
     assert cpu() == "1"
 
 
-def test_a_save_that_turns_a_kept_test_red_is_refused_where_checks_must_be_green() -> None:
+@pytest.mark.parametrize("terms", [{}, {"red_tests_over": 0}])
+def test_a_save_that_turns_a_kept_test_red_is_refused_where_checks_must_be_green(
+    terms: dict[str, Any],
+) -> None:
     factories.apply(kept())
-    rule(checks_green=True, approvers=0)
+    rule(checks_green=True, approvers=0, **terms)
     (words,) = needs_of(lambda: factories.apply(limit("4")))
     assert "too-large" in words
     factories.apply(limit("2"))
