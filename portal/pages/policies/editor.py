@@ -250,7 +250,6 @@ class EditorView(PolicyPage):
         except services.StaleRevisionError:
             return self._conflict(state)
         except services.ApprovalRequiredError as error:
-            # In the dialog: its other button is the way on.
             return self.answer(state, status=409, form_error=error.messages[0], is_asked=True)
         except ValidationError as error:
             findings = tuple(Finding(message=finding.messages[0]) for finding in findings_of(error))
@@ -305,16 +304,14 @@ class EditorView(PolicyPage):
             raise Http404
         if not self.reason:
             return self.answer(self.stored_state(), status=422, form_error=NO_REASON)
-        deletion_author: dict[str, Any] = {"user": self.username, "reason": self.reason}
-        deletion_author["expected_revision"] = self.seen
+        author: Any = {"user": self.username, "reason": self.reason, "expected_revision": self.seen}
         try:
             if self.place.kind.is_namespaced:
-                services.delete_policy(policy=self.stored, **deletion_author)
+                services.delete_policy(policy=self.stored, **author)
             else:
-                services.delete_priority_class(priority_class=self.stored, **deletion_author)
+                services.delete_priority_class(priority_class=self.stored, **author)
         except services.StaleRevisionError:
-            seen = self.revision
-            return self.answer(self.stored_state(), status=409, is_stale=True, seen=seen)
+            return self.answer(self.stored_state(), status=409, is_stale=True, seen=self.revision)
         except services.ApprovalRequiredError as error:
             return self.answer(self.stored_state(), status=409, form_error=error.messages[0])
         drop_draft(self.user, self.place)
