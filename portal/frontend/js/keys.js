@@ -1,4 +1,4 @@
-// Shortcuts of every page: g and a letter, /, ?, and keys of rows: j, k, Enter, e, x, Ctrl S, Esc.
+// Shortcuts of every page: g and a letter, /, ?, and a, Ctrl S, Esc, and keys of rows: j, k, Enter, e, x.
 
 const PLACES = { h: "home", d: "decisions", q: "quotas", p: "policies" };
 const TYPING = "input, textarea, select, [contenteditable], .cm-editor";
@@ -81,6 +81,8 @@ function single(event, sheet) {
       return move(1);
     case "k":
       return move(-1);
+    case "a":
+      return press(document.querySelector("main"), "[data-approve]");
     default:
       return ofRow(event);
   }

@@ -3,8 +3,13 @@
 from policies.services.changes.approvals.direct import require_no_change
 from policies.services.changes.approvals.emergency import publish_now, review
 from policies.services.changes.approvals.evaluate import ChangeStanding, standing_of
-from policies.services.changes.approvals.give import approve, request_changes, submit
-from policies.services.changes.approvals.looks import look
+from policies.services.changes.approvals.give import (
+    approve,
+    has_approved,
+    request_changes,
+    submit,
+)
+from policies.services.changes.approvals.looks import SinceLook, look
 from policies.services.changes.approvals.own_checks import proposed_sets_of
 from policies.services.changes.approvals.permissions import (
     RULING,
@@ -50,9 +55,11 @@ __all__ = [
     "ShownCheck",
     "ShownNeed",
     "ShownReview",
+    "SinceLook",
     "add_preset",
     "approve",
     "delete_rule",
+    "has_approved",
     "look",
     "may_approve",
     "may_publish_now",

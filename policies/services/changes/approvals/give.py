@@ -50,7 +50,7 @@ def approve(change: ChangeSet, *, user: Any, seen: str, note: str = "") -> Chang
         locked = lock(change, step=StepKind.APPROVE, seen=seen)
         _require_reviewer(locked, user)
         name = user.get_username()
-        if any(each.user == name for each in approvals_of(locked)):
+        if has_approved(locked, user=user):
             raise ApprovalRefusedError("approved_already", "you have approved it already")
         step = record_step(locked, StepKind.APPROVE, user=name, note=note)
         grants = grants_of(user, places_of(locked.items.all()))
@@ -58,6 +58,12 @@ def approve(change: ChangeSet, *, user: Any, seen: str, note: str = "") -> Chang
         ChangeApproval.objects.create(step=step, grants=rows)
         settle(locked, user=name)
     return locked
+
+
+def has_approved(change: ChangeSet, *, user: Any) -> bool:
+    """Whether the user has approved the present content since it was last submitted."""
+    name = user.get_username()
+    return any(each.user == name for each in approvals_of(change))
 
 
 def request_changes(change: ChangeSet, *, user: Any, note: str) -> ChangeSet:

@@ -9,6 +9,7 @@ from django.shortcuts import redirect
 
 from policies.models import ApprovalRule
 from portal.pages.changes.rules.form import ApprovalRuleForm, form_of
+from portal.pages.changes.rules.history import rule_history
 from portal.pages.changes.rules.list import RulesPage, find_rule
 
 if TYPE_CHECKING:
@@ -48,3 +49,7 @@ class ApprovalRulePageView(NewApprovalRuleView):
         """Find the rule; 404 for one that is deleted."""
         super().find(names)
         self.rule = find_rule(str(names["number"]))
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """The rule, its form, and who wrote it when."""
+        return super().get_context_data(**kwargs, history=rule_history(self.rule))

@@ -10,7 +10,7 @@ from policies.manifests import diff_in_words
 from portal.pages.changes.sets.diff import text_differences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from policies.models import ChangeItem
 
@@ -36,6 +36,8 @@ class ContentLine:
     item: ChangeItem
     all_phrases: Sequence[ContentPhrase]
     all_places: list[tuple[str, str]]
+    is_new: bool = False
+    """Whether the reader has not seen it so, in one of the places at least."""
 
     @property
     def phrases(self) -> Sequence[ContentPhrase]:
@@ -70,8 +72,11 @@ class ChangeContents:
     removed: int | None
 
 
-def contents_of(items: Iterable[ChangeItem]) -> ChangeContents:
-    """Put what a change does in words; whatever is done most often comes first."""
+def contents_of(items: Iterable[ChangeItem], *, new: Collection[int] = ()) -> ChangeContents:
+    """Put what a change does in words; whatever is done most often comes first.
+
+    ``new`` are the keys of objects that the reader has not seen as they are.
+    """
     found: dict[tuple[str, ...], ContentLine] = {}
     clusters: dict[str, None] = {}
     number = 0
@@ -84,6 +89,7 @@ def contents_of(items: Iterable[ChangeItem]) -> ChangeContents:
             line = ContentLine(item, [_phrase(each) for each in words], [])
             found[(item.kind, item.name, item.action, *words)] = line
         line.all_places.append((item.cluster, item.namespace))
+        line.is_new |= item.pk in new
     lines = sorted(found.values(), key=lambda each: -len(each.all_places))
     added, removed = _counted(lines)
     return ChangeContents(

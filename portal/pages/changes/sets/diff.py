@@ -17,7 +17,7 @@ from portal.pages.policies.panes.differences import differences_of
 from portal.pages.views import whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from policies.models import ChangeItem, ChangeSet
     from policies.services.changes import Rebased
@@ -33,6 +33,8 @@ class ItemLine:
     words: Sequence[str]
     differences: Differences
     moved: Rebased | None
+    is_new: bool
+    """Whether the reader has not seen it so."""
 
 
 class ChangeDiffView(ChangePage):
@@ -52,7 +54,7 @@ class ChangeDiffView(ChangePage):
         if search:
             items = items.filter(any_contains(search, "namespace", "name"))
         page = page_of(items, self.request)
-        lines = _lines(list(page.object_list), self.change)
+        lines = _lines(list(page.object_list), self.change, new=self.since_look.new)
         return super().get_context_data(**kwargs, page=page, search=search, lines=lines)
 
     def take(self, verb: str, rest: str) -> None:
@@ -73,7 +75,9 @@ class ChangeDiffView(ChangePage):
 _SIDES: Final[Mapping[str, Any]] = {"mine": "mine", "theirs": "theirs"}
 
 
-def _lines(items: Sequence[ChangeItem], change: ChangeSet) -> list[ItemLine]:
+def _lines(
+    items: Sequence[ChangeItem], change: ChangeSet, *, new: Collection[int]
+) -> list[ItemLine]:
     # Once it is published, its own writes have moved every base.
     is_open = "edit" in change.steps_allowed
     moved = changes.moved(items) if is_open else {}
@@ -84,6 +88,7 @@ def _lines(items: Sequence[ChangeItem], change: ChangeSet) -> list[ItemLine]:
             words=diff_in_words.changes(item.base, item.content),
             differences=text_differences(item),
             moved=moved.get(item.pk),
+            is_new=item.pk in new,
         )
         for item in items
     ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import OperationalError, transaction
 from django.http import Http404
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -100,9 +102,21 @@ class ChangePage(PortalPage):
         found = replayed(self.change, items=items, user=self.request.user)
         return found.flips if found.is_current else None
 
+    @cached_property
+    def since_look(self) -> changes.SinceLook:
+        """What is new to a reviewer since the last look, which is noted; nothing to others."""
+        user, change = self.request.user, self.change
+        if not changes.may_approve(user, change) or "approve" not in change.steps_allowed:
+            return changes.SinceLook()
+        # A database that takes no writes now is no reason to show no change.
+        with suppress(OperationalError), transaction.atomic():
+            return changes.look(change, user=user, items=list(change.items.all()))
+        return changes.SinceLook()
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The head of the change: its tabs, and which of its buttons the person may press."""
         user, change = self.request.user, self.change
+        may_approve = "approve" in change.steps_allowed and changes.may_approve(user, change)
         return super().get_context_data(
             **kwargs,
             change=change,
@@ -113,7 +127,8 @@ class ChangePage(PortalPage):
             object_number=self.visible_number,
             hidden=sum(each.number for each in self.groups) - self.visible_number,
             may_steer=changes.may_steer(user, change, groups=self.groups),
-            may_approve="approve" in change.steps_allowed and changes.may_approve(user, change),
+            may_approve=may_approve,
+            offers_approve=may_approve and not changes.has_approved(change, user=user),
             may_review=change.unreviewed and changes.may_review(user, change),
             may_publish=changes.may_write(user, self.groups),
             may_revert=changes.may_write(user, self.groups, is_revert=True),

@@ -52,7 +52,8 @@ class ChangeOverviewView(ChangePage):
         items = list(changes.visible_items(change, user))
         return super().get_context_data(
             **kwargs,
-            contents=contents_of(items),
+            contents=contents_of(items, new=self.since_look.new),
+            since_look=self.since_look,
             replayed=replayed(change, items=items, user=user),
             steps=last_steps(change, user),
             **rollout_card(change, groups=self.groups, user=user),

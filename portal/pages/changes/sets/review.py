@@ -38,8 +38,6 @@ class ReviewCards:
 
     review: ShownReview
     given: Sequence[GivenLine]
-    has_approved: bool
-    """Whether the reader has."""
 
 
 def review_cards(change: ChangeSet, user: Any) -> ReviewCards | None:
@@ -51,7 +49,6 @@ def review_cards(change: ChangeSet, user: Any) -> ReviewCards | None:
     return ReviewCards(
         review=review,
         given=[GivenLine(people[each.user], each.counts) for each in review.approvals],
-        has_approved=any(each.user == user.get_username() for each in review.approvals),
     )
 
 

@@ -220,3 +220,35 @@ def test_only_admins_of_the_fleet_come_in_and_are_led_there(
     assert names() == ["four eyes"]
     assert RULES not in text(other.get("/changes/"))
     assert RULES in text(root.get("/changes/"))
+
+
+def test_the_page_of_a_rule_has_its_history_under_its_earlier_names(root: Client) -> None:
+    other = rule("second")
+    changes.delete_rule(rule("third"), user="root")
+    made = rule("third")
+    terms = {"name": "renamed", "approvers": 2, "deletes": True}
+    changes.save_rule(made, user="max", terms=terms)
+    made.refresh_from_db()
+    changes.save_rule(made, user="root", terms={"enabled": False})
+    changes.move_rule(made, user="root", places=-1)
+    found = root.get(f"{RULES}{made.pk}/").context["history"]
+    assert [(each.action, each.person.username) for each in found] == [
+        ("moved", "root"),
+        ("changed", "root"),
+        ("changed", "max"),
+        ("created", "root"),
+    ]
+    assert found[1].differences == [("State", "in force", "disabled")]
+    assert {label: after for label, _, after in found[2].differences} == {
+        "Name": "renamed",
+        "When": "an object is deleted",
+        "Asks for": "2 approvers of each namespace",
+    }
+    assert found[3].differences[0] == ("Name", "", "third")
+    assert [each.action for each in root.get(f"{RULES}{other.pk}/").context["history"]] == [
+        "created"
+    ]
+
+
+def test_a_new_rule_has_no_history(root: Client) -> None:
+    assert "history" not in root.get(NEW).context

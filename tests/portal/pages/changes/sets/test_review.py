@@ -10,7 +10,7 @@ from django.test import Client
 from policies.services import changes
 from tests import factories, people
 from tests.approvals import in_review, rule
-from tests.changes import AUTHOR, change_of, limit, steps
+from tests.changes import AUTHOR, change_of, limit, put, steps
 
 if TYPE_CHECKING:
     from policies.models import ChangeSet
@@ -116,3 +116,56 @@ def test_checks_run_again_by_a_button_of_those_who_write_it() -> None:
     viewer = signed_in("eve", "viewer", cluster="prod", namespace="team")
     assert do(viewer, change, "runchecks").status_code == 403
     assert "not moved since the draft" in page(viewer, change)
+
+
+APPROVE, KEY = 'value="approve"', "<dt>Approve the change</dt>"
+
+
+def tab(client: Client, change: ChangeSet, name: str = "") -> str:
+    return client.get(f"/changes/{change.pk}/{name}").content.decode()
+
+
+def test_the_button_and_its_key_are_on_every_tab_until_the_reader_has_approved() -> None:
+    change, bob = in_review(approvers=2), signed_in("bob", "approver")
+    tabs = ("", "diff/", "timeline/", "tests/")
+    assert {
+        (APPROVE in tab(bob, change, each), KEY in tab(bob, change, each)) for each in tabs
+    } == {(True, True)}
+    do(bob, change, "approve", seen=change.content_hash)
+    assert state_of(change) == "in_review"
+    assert not [each for each in tabs if APPROVE in tab(bob, change, each)]
+    assert not [each for each in tabs if KEY in tab(bob, change, each)]
+    assert KEY not in tab(signed_in(AUTHOR), change)
+    assert APPROVE in tab(signed_in("ben", "approver"), change)
+
+
+def test_another_content_is_offered_again() -> None:
+    change, bob = in_review(approvers=2), signed_in("bob", "approver")
+    do(bob, change, "approve", seen=change.content_hash)
+    put(change, limit("5"))
+    change.refresh_from_db()
+    changes.submit(change, user=AUTHOR)
+    assert APPROVE in tab(bob, change)
+
+
+NEW = "new since you looked"
+
+
+def test_a_reviewer_sees_what_is_new_since_the_last_look() -> None:
+    change, bob = in_review(), signed_in("bob", "approver")
+    put(change, limit("3", name="second"))
+    change.refresh_from_db()
+    changes.submit(change, user=AUTHOR)
+    assert NEW not in tab(bob, change)
+    put(change, limit("4", name="second"), limit("5", name="third"))
+    change.refresh_from_db()
+    changes.take_out(change, items=[change.items.get(name="lr").pk], user=AUTHOR)
+    assert NEW not in tab(bob, change)  # a draft is nobody's to review
+    change.refresh_from_db()
+    changes.submit(change, user=AUTHOR)
+    for name in ("", "diff/", ""):
+        shown = tab(bob, change, name)
+        assert shown.count(NEW) == 2
+    assert "1 object taken out since you looked" in tab(bob, change)
+    assert NEW not in tab(signed_in(AUTHOR), change)
+    assert NEW not in tab(signed_in("ben", "approver"), change)
