@@ -22,6 +22,7 @@ COMMANDS: Final = (
     "apply",
     "delete",
     "export",
+    "compare",
     "replay",
     "changes",
     "why",

@@ -169,6 +169,15 @@ class ChangedFieldJson(TypedDict):
     field: str
 
 
+class ComparisonJson(TypedDict):
+    """A page of what differs between two instants, by place."""
+
+    count: int
+    differences: list[PastDifferenceJson]
+    knows_roles: bool
+    knows_usage: bool
+
+
 class DecisionJson(TypedDict):
     """Everything on record about one decision."""
 
@@ -412,6 +421,20 @@ class OriginJson(TypedDict):
     reason: str
     revision: int
     user: str
+
+
+class PastDifferenceJson(TypedDict):
+    """An object, the usage of a quota, or a role that differs."""
+
+    after: dict[str, Any] | None
+    before: dict[str, Any] | None
+    changed: list[str]
+    cluster: str
+    kind: str
+    name: str
+    namespace: str
+    revision: int | None
+    words: list[str]
 
 
 class PatchOperationJson(TypedDict):

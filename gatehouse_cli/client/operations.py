@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from gatehouse_cli.client.answers import (
         ChangeDetailJson,
         ChangeJson,
+        ComparisonJson,
         DecisionJson,
         DecisionSummaryJson,
         EffectivePoliciesJson,
@@ -249,6 +250,11 @@ REPLAYS_CANCEL_CREATE: Final[ApiOperation[ReplayDetailJson]] = ApiOperation(
     "POST",
     "/api/v1/replays/{uid}/cancel/",
     query="dryRun",
+)
+COMPARE_RETRIEVE: Final[ApiOperation[ComparisonJson]] = ApiOperation(
+    "GET",
+    "/api/v1/compare/",
+    query="cluster from limit namespace offset to",
 )
 CHANGES_LIST: Final[ApiOperation[Page[ChangeJson]]] = ApiOperation(
     "GET",

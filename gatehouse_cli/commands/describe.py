@@ -8,8 +8,8 @@ import click
 
 from gatehouse_cli.client import operations
 from gatehouse_cli.connection import Connection, cluster_option, connected, namespace_option
-from gatehouse_cli.objects.kinds import KINDS, Kind, KindType
-from gatehouse_cli.objects.lookup import Selection, find, key_of
+from gatehouse_cli.objects.kinds import KINDS, NAMESPACES, Kind, KindType
+from gatehouse_cli.objects.lookup import Selection, at_option, find, key_of, listed
 from gatehouse_cli.stories.policy import Described, policy_lines
 
 if TYPE_CHECKING:
@@ -24,11 +24,15 @@ REVISIONS: Final = 5
 @click.argument("name")
 @namespace_option
 @cluster_option
+@at_option
 @connected
-def command(*, connection: Connection, kind: Kind, name: str, namespace: str, cluster: str) -> None:
+def command(  # noqa: PLR0913  one parameter an option
+    *, connection: Connection, kind: Kind, name: str, namespace: str, cluster: str, at: str
+) -> None:
     """Tell what one object says, what it does, and who wrote it when.
 
-    KIND is one of those of get, but no record: see gatehouse why for decisions.
+    KIND is one of those of get, but no record: see gatehouse why for decisions. With --at, it is
+    told as it was then; who manages its fields is known of the present alone.
     """
     if kind.is_record:
         known = ", ".join(each.plural for each in KINDS if not each.is_record)
@@ -38,29 +42,35 @@ def command(*, connection: Connection, kind: Kind, name: str, namespace: str, cl
         cluster="" if is_wide else cluster or connection.context.cluster,
         namespace=namespace,
         name=name,
+        at=at,
     )
     with connection.open() as session:
         shown = find(session, kind, selection)
         described = Described(
             kind=kind,
             shown=shown,
-            effective=_effective(session, kind, shown),
-            managers=_managers(session, kind, shown),
-            revisions=_revisions(session, shown),
+            effective=_effective(session, kind, shown, at=at),
+            managers=None if at else _managers(session, kind, shown),
+            revisions=_revisions(session, shown, at=at),
         )
     click.echo("\n".join(policy_lines(described)))
 
 
 def _effective(
-    session: PortalSession, kind: Kind, shown: dict[str, Any]
+    session: PortalSession, kind: Kind, shown: dict[str, Any], *, at: str
 ) -> EffectivePoliciesJson | None:
     if kind.manifest_kind == "Namespace":
-        return session.call(operations.NAMESPACES_EFFECTIVE_RETRIEVE, names={"id": shown["id"]})
-    if not kind.is_namespaced:
+        namespaces = [shown]
+    elif kind.is_namespaced:
+        place = Selection(cluster=shown["cluster"], name=shown["metadata"]["namespace"], at=at)
+        namespaces = list(listed(session, NAMESPACES, place, most=1))
+    else:
         return None
-    query = {"cluster": shown["cluster"], "name__exact": shown["metadata"]["namespace"]}
-    for namespace in session.items(operations.NAMESPACES_LIST, query, most=1):
-        return session.call(operations.NAMESPACES_EFFECTIVE_RETRIEVE, names={"id": namespace["id"]})
+    operation, query = operations.NAMESPACES_EFFECTIVE_RETRIEVE, {"at": at} if at else {}
+    for each in namespaces:
+        # One that is deleted since has no number any more.
+        if each["id"] is not None:
+            return session.call(operation, names={"id": each["id"]}, query=query)
     return None
 
 
@@ -72,8 +82,8 @@ def _managers(
     return session.call(kind.managers, names=key_of(kind.managers, shown))
 
 
-def _revisions(session: PortalSession, shown: dict[str, Any]) -> Any:
+def _revisions(session: PortalSession, shown: dict[str, Any], *, at: str) -> Any:
     if not shown.get("uid"):
         return []
-    query = {"uid": shown["uid"], "ordering": "-created"}
+    query = {"uid": shown["uid"], "ordering": "-created"} | ({"until": at} if at else {})
     return list(session.items(operations.REVISIONS_LIST, query, most=REVISIONS))

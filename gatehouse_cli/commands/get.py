@@ -12,7 +12,7 @@ from gatehouse_cli.client.problems import ProblemError
 from gatehouse_cli.connection import Connection, cluster_option, connected, namespace_option
 from gatehouse_cli.console import progress
 from gatehouse_cli.objects.kinds import Kind, KindType
-from gatehouse_cli.objects.lookup import Selection, find, listed, name_of
+from gatehouse_cli.objects.lookup import Selection, at_option, find, listed, name_of
 from gatehouse_cli.objects.manifest import manifest_of
 from gatehouse_cli.output import OutputForm, output_option, print_object, print_objects
 
@@ -38,6 +38,7 @@ _DECISION_ID: Final = re.compile("[0-9a-z]{16}")
     multiple=True,
     help="A filter or ordering of the API, such as verdict=denied; repeatable.",
 )
+@at_option
 @click.option("--limit", type=click.IntRange(min=0), help="Show the first ones only; 0 shows all.")
 @output_option()
 @connected
@@ -51,6 +52,7 @@ def command(  # noqa: PLR0913  one parameter an option
     all_clusters: bool,
     selector: str,
     filters: tuple[str, ...],
+    at: str,
     limit: int | None,
     output: OutputForm,
 ) -> None:
@@ -59,13 +61,14 @@ def command(  # noqa: PLR0913  one parameter an option
     KIND is clusters, namespaces (ns), limitranges (limits), metadatapolicies (mdp),
     resourcequotas (quota), tests, priorityclasses (pc), limitedresources, decisions or revisions.
     Of decisions and revisions, the newest 100 are shown unless --limit says otherwise; NAME is a
-    prefix of the object's name there, or a decision's id.
+    prefix of the object's name there, or a decision's id. With --at, objects are as they were then.
     """
     selection = Selection(
         cluster=_cluster(connection, kind, cluster, all_clusters=all_clusters),
         namespace=namespace,
         name=name,
         labels=selector,
+        at=at,
         filters=_parsed(filters),
     )
     with connection.open() as session:

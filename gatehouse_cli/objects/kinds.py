@@ -53,18 +53,19 @@ CLUSTERS: Final = Kind(
     columns=columns.OF_CLUSTERS,
     cluster_filter="",
 )
+NAMESPACES: Final = Kind(
+    plural="namespaces",
+    singular="namespace",
+    manifest_kind="Namespace",
+    aliases=("ns",),
+    listing=operations.NAMESPACES_LIST,
+    removal=operations.NAMESPACES_DESTROY,
+    managers=operations.NAMESPACES_MANAGERS_RETRIEVE,
+    columns=columns.OF_NAMESPACES,
+)
 KINDS: Final = (
     CLUSTERS,
-    Kind(
-        plural="namespaces",
-        singular="namespace",
-        manifest_kind="Namespace",
-        aliases=("ns",),
-        listing=operations.NAMESPACES_LIST,
-        removal=operations.NAMESPACES_DESTROY,
-        managers=operations.NAMESPACES_MANAGERS_RETRIEVE,
-        columns=columns.OF_NAMESPACES,
-    ),
+    NAMESPACES,
     Kind(
         plural="limitranges",
         singular="limitrange",

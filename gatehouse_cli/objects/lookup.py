@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +11,7 @@ import click
 from gatehouse_cli.exit_codes import CliError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from gatehouse_cli.client.session import PortalSession
     from gatehouse_cli.client.shape import ApiOperation
@@ -34,13 +34,15 @@ class Selection:
     namespace: str = ""
     name: str = ""
     labels: str = ""
+    at: str = ""
+    """An instant of the past; empty: now."""
     filters: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """Where it looks, in words."""
         place = f" in namespace {self.namespace}" if self.namespace else ""
         cluster = f" of cluster {self.cluster}" if self.cluster else ""
-        return place + cluster
+        return place + cluster + (f" at {self.at}" if self.at else "")
 
     def query(self, kind: Kind) -> dict[str, str]:
         """The parameters; raises UsageError for one that lists of this kind do not have."""
@@ -54,11 +56,24 @@ class Selection:
         query |= self.filters
         if self.name:  # of limited resources the name is the cluster's
             query[kind.name_filter] = self.name
+        if self.at:
+            query["at"] = self.at
         known = [name for name in kind.listing.query.split() if name not in _OURS]
         for name in query:
             if name not in known:
                 raise click.UsageError(_unknown(kind, name, known))
         return query
+
+
+def at_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare ``--at``, passed as ``at``; empty if it is not given."""
+    option = click.option(
+        "--at",
+        metavar="INSTANT",
+        default="",
+        help="As it was then, such as 2026-11-03T14:05Z.",
+    )
+    return option(function)
 
 
 def listed(
@@ -100,7 +115,11 @@ def place_of(shown: Mapping[str, Any]) -> str:
 
 
 def _unknown(kind: Kind, name: str, known: list[str]) -> str:
-    words = {"namespace": "they are in no namespace", "labelSelector": "they have no labels"}
+    words = {
+        "namespace": "they are in no namespace",
+        "labelSelector": "they have no labels",
+        "at": "they are read as they are, without --at",
+    }
     if name in words:
         return f"{kind.plural}: {words[name]}"
     near = difflib.get_close_matches(name, known, n=1)
@@ -109,7 +128,7 @@ def _unknown(kind: Kind, name: str, known: list[str]) -> str:
 
 
 def _missing(session: PortalSession, kind: Kind, selection: Selection) -> str:
-    beside = Selection(cluster=selection.cluster, namespace=selection.namespace)
+    beside = replace(selection, name="", labels="", filters={})
     names = {name_of(each) for each in listed(session, kind, beside, most=500)}
     near = difflib.get_close_matches(selection.name, names, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""

@@ -59,6 +59,7 @@ OPERATIONS: Final = {
     "replays_create": "Replay",
     "replays_retrieve": "ReplayDetail",
     "replays_cancel_create": "ReplayDetail",
+    "compare_retrieve": "Comparison",
     "changes_list": "Page[Change]",
     "changes_retrieve": "ChangeDetail",
     "changes_submit_create": "ChangeDetail",

@@ -30,7 +30,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("words", "suggestion"),
-    [(["completon"], "'completion'"), (["--versin"], "'--version'"), (["--hlp"], "'--help'")],
+    [(["chnages"], "'changes'"), (["--versin"], "'--version'"), (["--hlp"], "'--help'")],
 )
 def test_misspelling_is_an_error_with_a_suggestion(
     words: list[str], suggestion: str, capsys: pytest.CaptureFixture[str]

@@ -20,11 +20,19 @@ def test_script_asks_the_command(shell: str, capsys: pytest.CaptureFixture[str])
     assert f"_GATEHOUSE_COMPLETE={shell}_complete" in capsys.readouterr().out
 
 
-def test_words_of_a_command_are_completed() -> None:
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("gatehouse compl", ["completion"]),
+        ("gatehouse changes publish", ["publish", "publish-now"]),
+        ("gatehouse changes list --state re", ["reverted"]),
+    ],
+)
+def test_words_of_a_command_are_completed(typed: str, completed: list[str]) -> None:
     asked = {
         "_GATEHOUSE_COMPLETE": "bash_complete",
-        "COMP_WORDS": "gatehouse comp",
-        "COMP_CWORD": "1",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split()) - 1),
     }
     done = subprocess.run(
         [sys.executable, "-m", "gatehouse_cli"],
@@ -34,4 +42,4 @@ def test_words_of_a_command_are_completed() -> None:
         text=True,
         check=False,
     )
-    assert done.stdout == "plain,completion\n"
+    assert done.stdout == "".join(f"plain,{word}\n" for word in completed)
