@@ -15,7 +15,6 @@ from policies.manifests.render import render_manifests
 from policies.models import KeptTest
 from portal.pages.kept_tests.list import visible_tests
 from portal.pages.kept_tests.text_page import CONFLICT, STALE, TestTextPage
-from portal.pages.views import whole_number
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -67,10 +66,9 @@ class KeptTestPageView(TestTextPage):
 
     def _delete(self) -> HttpResponse:
         """Delete it; the message has a button that takes it back."""
-        seen = whole_number(self.request.POST.get("seen", "")) or None
         try:
             saved = services.delete_kept_test(
-                test=self.test, user=self.username, reason=self.reason, expected_revision=seen
+                test=self.test, user=self.username, reason=self.reason, expected_revision=self.seen
             )
         except services.StaleRevisionError:
             return self.show(self.stored_text, status=CONFLICT, form_error=STALE)

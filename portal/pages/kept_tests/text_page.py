@@ -67,6 +67,15 @@ class TestTextPage(PortalPage):
         """The reason that was given."""
         return self.request.POST.get("reason", "").replace("\0", "").strip()[:LONGEST_REASON]
 
+    @property
+    def seen(self) -> int:
+        """The revision that the form was opened with; of a new test none, whatever another sent."""
+        if self.test.pk is None:
+            return 0
+        if "seen" not in self.request.POST:
+            return self.test.revision
+        return whole_number(self.request.POST["seen"])
+
     def may_post(self) -> bool:
         """Whoever sees the test may run it: that stores nothing."""
         button = self.request.POST.get("do", "")
@@ -74,9 +83,11 @@ class TestTextPage(PortalPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The test, and whether its form may be sent."""
-        context = {"test": self.test, "reason": self.reason, "seen": self.test.revision, **kwargs}
         return super().get_context_data(
-            **context,
+            **kwargs,
+            test=self.test,
+            reason=self.reason,
+            seen=self.seen,
             may_save=self.may(roles.writing(KeptTest.kind, self.action)),
             is_new=self.test.pk is None,
         )
@@ -103,10 +114,9 @@ class TestTextPage(PortalPage):
         text = self.sent_text
         if not self.reason:
             return self.show(text, status=INVALID, form_error=NO_REASON)
-        seen = whole_number(self.request.POST.get("seen", ""))
         try:
             saved = services.save_kept_test(
-                test=read, user=self.username, reason=self.reason, expected_revision=seen
+                test=read, user=self.username, reason=self.reason, expected_revision=self.seen
             )
         except services.StaleRevisionError:
             return self.show(text, status=CONFLICT, form_error=STALE)
@@ -128,8 +138,6 @@ class TestTextPage(PortalPage):
     ) -> HttpResponse:
         """The page with a text, and its result if it was judged."""
         context = self.get_context_data(yaml=text, **answers_of(judged), **more)
-        if self.request.method == "POST":
-            context["seen"] = self.request.POST.get("seen", "")
         return self.render_to_response(context, status=status)
 
 

@@ -27,10 +27,11 @@ MOST_RUN: Final = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestLine:
-    """A judged test, and its place."""
+    """A judged test, its place, and the key of its page."""
 
     __test__ = False
 
+    pk: int
     cluster: str
     namespace: str
     judged: JudgedTest
@@ -87,9 +88,15 @@ def run_tests(tests: QuerySet[KeptTest], proposals: dict[str, Proposal]) -> Chan
             if namespace in base.unreadable:
                 unread.append(f"{cluster}/{namespace}")
                 continue
+            of_name = {each.name: each for each in of_namespace}
             lines += (
-                TestLine(cluster=cluster, namespace=namespace, judged=each)
-                for each in simulation.judged(of_namespace, policies.of(namespace))
+                TestLine(
+                    pk=of_name[each.test.name].pk,
+                    cluster=cluster,
+                    namespace=namespace,
+                    judged=each,
+                )
+                for each in simulation.judged(of_name.values(), policies.of(namespace))
             )
     lines.sort(key=lambda each: each.judged.passes)
     left_out = tests.count() - MOST_RUN if len(found) == MOST_RUN else 0

@@ -14,6 +14,7 @@ from tests import factories, people
 from tests.api_tokens import secret_of
 from tests.approvals import in_review, rule
 from tests.changes import AUTHOR, change_of, limit
+from tests.kept_tests import kept
 from tests.policies.api.changes.test_changes import CHANGES, ask, problem, signed_in
 
 pytestmark = pytest.mark.django_db
@@ -95,6 +96,20 @@ def test_a_change_is_published_once_it_has_what_it_needs(approver: Client) -> No
     }
 
 
+def test_a_rule_of_the_api_makes_a_red_test_stop_a_publication(admin: Client) -> None:
+    blocks = {"name": "tests", "red_tests_over": 0, "approvers": 0, "checks_green": True}
+    made = ask(admin, RULES, blocks)
+    assert (made.status_code, made.json()["red_tests_over"]) == (201, 0)
+    change = change_of(limit("4"))
+    assert ask(admin, f"{change.pk}/submit/").json()["state"] == "approved"
+    factories.apply(kept("large-is-refused"))
+    refused = ask(admin, f"{change.pk}/publish/")
+    assert problem(refused) == (409, "approvals-missing")
+    [error] = refused.json()["errors"]["approvals"]
+    assert error["message"] == "needs green checks: tests: 1 of 1 fail: large-is-refused"
+    assert ask(admin, f"{change.pk}/publishnow/", {"reason": "an outage"}).status_code == 200
+
+
 def test_requested_changes_are_said(approver: Client) -> None:
     change = in_review()
     assert ask(approver, f"{change.pk}/requestchanges/", {}).status_code == 400
@@ -170,6 +185,7 @@ def test_rules_are_written_by_admins_and_read_by_everybody_with_a_role(
         ({"name": "x", "approvers": 0}, "approvers"),
         ({"name": "x", "namespaces": ["A"]}, "namespaces"),
         ({"name": "x", "flips_over": -1}, "flips_over"),
+        ({"name": "x", "red_tests_over": -1}, "red_tests_over"),
         ({"deletes": True}, "name"),
         ({"name": "x", "role": "viewer"}, "role"),
     ],

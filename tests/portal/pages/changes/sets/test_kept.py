@@ -65,6 +65,7 @@ def test_a_test_that_the_change_breaks_is_red_and_says_what_differs(editor: Clie
         ("one-runs", True),
     ]
     text = page.content.decode()
+    assert f'href="/tests/{KeptTest.objects.get(name="three-run").pk}/"' in text
     assert "1 of 2 tests red" in text
     assert "it is expected to be allowed, but is denied" in text
     assert [tab.number for tab in page.context["tabs"] if tab.label == "Tests"] == [2]
