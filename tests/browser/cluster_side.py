@@ -22,6 +22,18 @@ def review_pod(
     _ask(visitor, world, _request(name, namespace, labels or {}), "mutate")
 
 
+def review_large_pod(
+    visitor: Visitor, world: Mapping[str, Any], *, name: str, namespace: str, memory: str
+) -> None:
+    """Make both calls about a pod with a memory limit, in the cluster that ``world`` names."""
+    request = _request(name, namespace, {})
+    amounts = {"memory": memory}
+    resources = {"requests": amounts, "limits": amounts}
+    request["object"]["spec"]["containers"][0]["resources"] = resources
+    for phase in ("mutate", "validate"):
+        _ask(visitor, world, request, phase)
+
+
 def review_pod_twice(
     visitor: Visitor, world: Mapping[str, Any], *, name: str, namespace: str
 ) -> None:
@@ -52,7 +64,7 @@ def _request(name: str, namespace: str, labels: Mapping[str, str]) -> dict[str, 
 def _ask(visitor: Visitor, world: Mapping[str, Any], request: dict[str, Any], phase: str) -> None:
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
     answer = visitor.context.request.post(
-        f"/admission/demo/{phase}",
+        f"/admission/{world.get('cluster', 'demo')}/{phase}",
         data=review,
         headers={"Authorization": f"Bearer {world['credential']}"},
     )

@@ -32,9 +32,9 @@ class Portal:
         """The address that users type."""
         return f"http://127.0.0.1:{self.port}"
 
-    def run(self, name: str) -> dict[str, Any]:
+    def run(self, name: str, *words: str) -> dict[str, Any]:
         """Run a module of this folder with the portal's code; returns its output as JSON."""
-        found: dict[str, Any] = json.loads(self._python("-m", f"tests.browser.{name}"))
+        found: dict[str, Any] = json.loads(self._python("-m", f"tests.browser.{name}", *words))
         return found
 
     def manage(self, *words: str) -> str:

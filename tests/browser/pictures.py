@@ -32,6 +32,22 @@ SCREENS: Final = {
     "policies": "/policies/",
     "editor": f"{PLACE}/limitranges/limits/",
     "quotas": "/quotas/",
+    "changes": "/changes/",
+    "change-review": "/changes/{review}/",
+    "change-diff": "/changes/{review}/diff/",
+    "change-replay": "/changes/{review}/replay/",
+    "change-tests": "/changes/{review}/tests/",
+    "change-rollout": "/changes/{rolling}/rollout/",
+    "change-plan": "/changes/{change}/rollout/",
+    "change-effect": "/changes/{done}/effect/",
+    "change-timeline": "/changes/{review}/timeline/",
+    "changes-week": "/changes/-/week/",
+    "approval-rules": "/changes/-/rules/",
+    "approval-rule": "/changes/-/rules/{rule}/",
+    "kept-tests": "/tests/",
+    "kept-test": "/tests/{kept}/",
+    "past": f"{PLACE}/?at={{week_ago}}",
+    "comparison": "/compare/?cluster=demo&from={week_ago}",
     "replay": "/replays/{replay}/",
     "history": "/clusters/-/changes/",
     "namespace": f"{PLACE}/",
@@ -65,7 +81,7 @@ def main(folder: Path) -> int:
 
 
 def _take_all(browser: Browser, portal: demo_portal.Portal, folder: Path) -> None:
-    world = portal.run("people")
+    world = {**portal.run("people"), **portal.run("change_pictures")}
     folder.mkdir(exist_ok=True)
     visitor = Visitor(browser, portal.address)
     _take(visitor, SIGN_IN, folder, "sign-in")
