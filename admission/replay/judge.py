@@ -37,7 +37,7 @@ OF_THE_MOMENT: Final = frozenset(
     }
 )
 """Reasons that follow from other objects or from the machine at that moment, not from policies."""
-_ALWAYS_SET: Final = frozenset({ANNOTATION, QOS_ANNOTATION})
+ALWAYS_SET: Final = frozenset({ANNOTATION, QOS_ANNOTATION})
 _KEPT: Final = 60_000
 _ROOM: Final = 24 * 1024 * 1024
 _BYTES: Final = 160  # estimate of an entry, without its texts
@@ -115,7 +115,7 @@ class ReplayJudge:
             return Unreplayed.POLICIES_UNREADABLE
         keys = self._pair(recorded.namespace)[2]
         if recorded.phase == Phase.MUTATE:
-            keys |= _ALWAYS_SET
+            keys |= ALWAYS_SET
         stored = read_stored(recorded, keys)
         if isinstance(stored, Unreplayed):
             return stored
@@ -160,8 +160,12 @@ def outcome_of(
     request: AdmissionRequest, policies: PolicySet, *, phase: str, now: int
 ) -> NamelessAnswer:
     """Decide a request, and leave out what names the object."""
-    decision = prepare(request, policies, phase=Phase(phase), now=now).decide()
-    return reduced(decision)
+    return reduced(decided(request, policies, phase=phase, now=now))
+
+
+def decided(request: AdmissionRequest, policies: PolicySet, *, phase: str, now: int) -> Decision:
+    """Decide a request as it was asked: in one call of two."""
+    return prepare(request, policies, phase=Phase(phase), now=now).decide()
 
 
 def reduced(decision: Decision) -> NamelessAnswer:

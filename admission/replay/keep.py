@@ -37,7 +37,7 @@ def kept_from(event: AuditEvent, *, name: str = "") -> dict[str, Any]:
     """
     if event.operation not in OPERATIONS:
         raise NotKeepableError(NO_OPERATION)
-    stored = read_stored(_past(event), ())
+    stored = read_stored(PastDecision.of(event), ())
     if isinstance(stored, Unreplayed):
         raise NotKeepableError(_WORDS.get(stored, REDACTED))
     objects = {part: _without_copy(stored.get(part)) for part in ("object", "oldObject")}
@@ -62,11 +62,6 @@ def kept_from(event: AuditEvent, *, name: str = "") -> dict[str, Any]:
         "metadata": {"name": name, "namespace": event.namespace},
         "spec": {member: value for member, value in spec.items() if value},
     }
-
-
-def _past(event: AuditEvent) -> PastDecision:
-    columns = {column: getattr(event, column) for column in PastDecision._fields[:-1]}
-    return PastDecision(**columns, request=dumps(event.request))
 
 
 def _without_copy(obj: Any) -> Any:

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 
 from admission.models import Verdict, row_bounds
+from engine.wire import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
+
+    from admission.models import AuditEvent
 
     StoredRequest = dict[str, Any]
 
@@ -62,6 +65,12 @@ class PastDecision(NamedTuple):
     reasons: str
     policy_revision: int
     request: str
+
+    @classmethod
+    def of(cls, event: AuditEvent) -> PastDecision:
+        """The columns of one decision that is read as a whole."""
+        columns = {column: getattr(event, column) for column in cls._fields[:-1]}
+        return cls(**columns, request=dumps(event.request))
 
     @property
     def allowed(self) -> bool:

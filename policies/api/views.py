@@ -11,11 +11,12 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from policies import filters, history, preconditions, roles, services, snapshot
-from policies.api import deletion, effective, export, instants, serializers
+from policies.api import deletion, effective, export, serializers
 from policies.api.access import OF_CLUSTERS, OF_NAMESPACES
 from policies.api.bodies import check_body
 from policies.api.past.reads import PastNamespaces, PastOfClusters, PastReads
 from policies.api.recorded_view import PolicyView, RecordedView
+from policies.history import at_parameter
 from policies.models import (
     Charge,
     Cluster,
@@ -191,7 +192,7 @@ class NamespaceView(PastNamespaces, RecordedView):
         """The policies that decide in this namespace, or did at an instant, in their order."""
         namespace = self.get_object()
         cluster, name = namespace.owner.name, namespace.name
-        instant = instants.instant_of(request, cluster=cluster)
+        instant = at_parameter.instant_of(request, cluster=cluster)
         if instant is None:
             return Response(effective.render(snapshot.load(cluster, name)))
         with_usage = history.horizon(cluster).knows_usage(instant)
@@ -200,12 +201,12 @@ class NamespaceView(PastNamespaces, RecordedView):
 
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
         """The policies in effect can be read as of an instant."""
-        return (instants.AT,) if action == "effective" else super().parameters_of(action)
+        return (at_parameter.AT,) if action == "effective" else super().parameters_of(action)
 
     def problems_of(self, method: str, *, is_detail: bool) -> dict[int, str]:
         """Add the answer to an instant that no record reaches."""
         problems = super().problems_of(method, is_detail=is_detail)
-        return problems | instants.BEFORE_HORIZON if self.action == "effective" else problems
+        return problems | at_parameter.BEFORE_HORIZON if self.action == "effective" else problems
 
 
 class PriorityClassView(PastOfClusters, RecordedView):

@@ -18,8 +18,8 @@ class InstantError(ValueError):
         self.code = code
 
 
-def parse_instant(text: str, *, now: dt.datetime) -> dt.datetime:
-    """Read an instant in ISO 8601, in UTC where no offset is given; raises ``InstantError``."""
+def parse_instant(text: str, *, now: dt.datetime, zone: dt.tzinfo = dt.UTC) -> dt.datetime:
+    """Read an instant in ISO 8601, in a zone where no offset is given; raises ``InstantError``."""
     # An offset's plus sign is a space once an address is decoded.
     given = text.strip().replace(" ", "+") if "T" in text else text.strip()
     try:
@@ -30,7 +30,7 @@ def parse_instant(text: str, *, now: dt.datetime) -> dt.datetime:
         message = f'Invalid value: "{text}": must be a time such as 2026-11-03T14:05Z'
         raise InstantError("unreadable_instant", message)
     try:
-        instant = (read if read.tzinfo else read.replace(tzinfo=dt.UTC)).astimezone(dt.UTC)
+        instant = (read if read.tzinfo else read.replace(tzinfo=zone)).astimezone(dt.UTC)
     except OverflowError:
         instant = EARLIEST
     if instant > now:

@@ -33,28 +33,36 @@ _WIDE_KINDS: Final = (_CONFIGURATION, Cluster.kind)
 
 
 def load_at(
-    cluster: str, namespace: str, instant: dt.datetime, *, with_usage: bool = True
+    cluster: str,
+    namespace: str,
+    instant: dt.datetime,
+    *,
+    with_usage: bool = True,
+    without: str = "",
 ) -> PolicySet:
     """The policy set of a namespace at an instant; raises ``DecodeError``.
 
-    Without ``with_usage`` nothing is known of what quotas use.
+    Without ``with_usage`` nothing is known of what quotas use; ``without`` is the uid of an object
+    whose charges do not count.
     """
     kinds = (*POLICY_KINDS, *_WIDE_KINDS, NATIVE_POLICIES)
     writes = revisions_at([cluster], instant)
     found = objects_of(in_force(writes, kinds=kinds, namespaces=["", namespace]))
     policies = [each for each in found if each.kind in POLICY_KINDS]
-    used = used_of(policies, instant) if with_usage else {}
+    used = used_of(policies, instant, without=without) if with_usage else {}
     return _build(cluster, namespace, found, used)
 
 
-def used_of(policies: Iterable[PastObject], instant: dt.datetime) -> dict[str, dict[str, str]]:
+def used_of(
+    policies: Iterable[PastObject], instant: dt.datetime, *, without: str = ""
+) -> dict[str, dict[str, str]]:
     """What the quotas among some policies used at an instant, as texts by uid.
 
     Tracked names that nothing was charged to are 0; those that were not counted yet are left out.
     """
     quotas = {UUID(each.uid): each for each in policies if each.kind == "ResourceQuota"}
     uncounted = _uncounted(quotas, instant)
-    used = used_at(quotas, instant)
+    used = used_at(quotas, instant, without=without)
     return {
         str(uid): to_json(
             {

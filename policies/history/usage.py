@@ -27,15 +27,19 @@ _WITHOUT_GROWTH = (LedgerEntry.Action.CONFIRM, LedgerEntry.Action.RECOUNT)
 _OPEN = (Charge.State.RESERVED, Charge.State.CONFIRMED)
 
 
-def used_at(quota_uids: Collection[UUID], instant: dt.datetime) -> dict[UUID, ResourceList]:
+def used_at(
+    quota_uids: Collection[UUID], instant: dt.datetime, *, without: str = ""
+) -> dict[UUID, ResourceList]:
     """What each quota used at an instant, by name; four queries at most for any number of quotas.
 
     Names that nothing was charged to are left out: they were 0, or not counted yet. Names that a
-    quota has no more today count as well.
+    quota has no more today count as well. ``without`` is the uid of an object that does not count.
     """
-    totals = _charged_now(quota_uids)
+    totals = _charged_now(quota_uids, without)
     ended = _of_deleted_clusters([uid for uid, total in totals.items() if not total])
     entries = LedgerEntry.objects.exclude(action__in=_WITHOUT_GROWTH)
+    if without:
+        entries = entries.exclude(object_uid=without)
     later = entries.filter(quota_uid__in=totals.keys() - ended, created__gt=instant)
     for uid, growth in _growth(later):
         totals[uid] = subtract(totals[uid], growth)
@@ -46,9 +50,11 @@ def used_at(quota_uids: Collection[UUID], instant: dt.datetime) -> dict[UUID, Re
     return {uid: remove_zeros(total) for uid, total in totals.items()}
 
 
-def _charged_now(quota_uids: Collection[UUID]) -> dict[UUID, ResourceList]:
+def _charged_now(quota_uids: Collection[UUID], without: str) -> dict[UUID, ResourceList]:
     totals: dict[UUID, ResourceList] = {uid: {} for uid in quota_uids}
     charges = Charge.objects.filter(quota_uid__in=quota_uids, state__in=_OPEN).order_by()
+    if without:
+        charges = charges.exclude(object_uid=without)
     equal = charges.values_list("quota_uid", "amounts").annotate(times=Count("pk"))
     for uid, amounts, times in equal:
         totals[uid] = add(totals[uid], _times(parse(amounts), times))

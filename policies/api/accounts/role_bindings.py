@@ -15,12 +15,12 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.response import Response
 
 from policies import roles, services
-from policies.api import instants
 from policies.api.past.bindings import BindingOfThen, narrowed, seen_bindings
 from policies.api.past.filter import require_answerable
 from policies.api.past.reads import TakesInstant
 from policies.api.recorded_view import PolicyView
 from policies.filters import RoleBindingFilter
+from policies.history import at_parameter
 from policies.models import RoleBinding
 from policies.openapi import Answered
 
@@ -91,7 +91,7 @@ class RoleBindingView(TakesInstant, PolicyView):
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Return a page of bindings, as of ``at`` if it is given."""
-        instant = instants.instant_of(request, record="roles")
+        instant = at_parameter.instant_of(request, record="roles")
         if instant is None:
             return super().list(request, *args, **kwargs)
         self.filter_queryset(RoleBinding.objects.none())  # checks what is asked for
@@ -100,7 +100,7 @@ class RoleBindingView(TakesInstant, PolicyView):
 
     def retrieve(self, request: Request, *args: Any, **names: Any) -> Response:
         """Return one binding, as of ``at`` if it is given."""
-        instant = instants.instant_of(request, record="roles")
+        instant = at_parameter.instant_of(request, record="roles")
         if instant is None:
             return super().retrieve(request, *args, **names)
         require_answerable(request, ())

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from policies import history
-from policies.api import instants
+from policies.history import at_parameter
 from policies.lists.selection import ApiPagination
 from policies.openapi import OBJECT, Answered, DescribedField
 from policies.rest import BadParameterError, KnownParameters
@@ -75,17 +75,17 @@ class CompareView(KnownParameters, APIView):
 
     def problems_of(self, method: str, *, is_detail: bool) -> dict[int, str]:
         """Add the answer to an instant that no record reaches."""
-        return super().problems_of(method, is_detail=is_detail) | instants.BEFORE_HORIZON
+        return super().problems_of(method, is_detail=is_detail) | at_parameter.BEFORE_HORIZON
 
     @extend_schema(responses=ComparisonSerializer)
     def get(self, request: Request) -> Response:
         """Compare two instants in words and by fields; a fixed number of queries."""
         pages = ApiPagination()
         limit, offset = pages.get_limit(request), pages.get_offset(request)
-        begin = instants.instant_of(request, name=FROM.name)
+        begin = at_parameter.instant_of(request, name=FROM.name)
         if begin is None:
             raise BadParameterError(FROM.name, "name the earlier instant", code="required")
-        end = instants.instant_of(request, name=TO.name) or timezone.now()
+        end = at_parameter.instant_of(request, name=TO.name) or timezone.now()
         place = {
             each.name: request.query_params.get(each.name, "") for each in (CLUSTER, NAMESPACE)
         }

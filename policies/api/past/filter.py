@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import django_filters
 
-from policies.api.instants import AT
+from policies.history.at_parameter import AT
 from policies.lists.members import FIELDS
 from policies.lists.selection import (
     ApiPagination,

@@ -8,7 +8,6 @@ from django.http import Http404
 from rest_framework.response import Response
 
 from policies import history, roles
-from policies.api import instants
 from policies.api.past.classes import past_classes
 from policies.api.past.filter import (
     KEYS_OF_CLASSES,
@@ -20,6 +19,7 @@ from policies.api.past.filter import (
     require_answerable,
 )
 from policies.api.past.records import past_records
+from policies.history import at_parameter
 from policies.lists.selection import FilterBackend
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ class TakesInstant:
     def parameters_of(self, action: str) -> Sequence[OpenApiParameter]:
         """Add the instant."""
         parameters: Sequence[OpenApiParameter] = super().parameters_of(action)  # type: ignore[misc]  # of KnownParameters
-        return (*parameters, instants.AT) if action in READS else parameters
+        return (*parameters, at_parameter.AT) if action in READS else parameters
 
     def problems_of(self, method: str, *, is_detail: bool) -> dict[int, str]:
         """Add the answer to an instant that no record reaches."""
         problems: dict[int, str] = super().problems_of(method, is_detail=is_detail)  # type: ignore[misc]  # of KnownParameters
-        return problems | instants.BEFORE_HORIZON if self.action in READS else problems
+        return problems | at_parameter.BEFORE_HORIZON if self.action in READS else problems
 
 
 class _PastQuery:
@@ -69,7 +69,7 @@ class PastReads(TakesInstant):
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Return a page of objects, as of ``at`` if it is given."""
-        instant = instants.instant_of(request)
+        instant = at_parameter.instant_of(request)
         view: Any = self
         if instant is None:
             answer: Response = super().list(request, *args, **kwargs)  # type: ignore[misc]  # the view's own
@@ -86,7 +86,7 @@ class PastReads(TakesInstant):
 
     def retrieve(self, request: Request, *args: Any, **names: Any) -> Response:
         """Return one object, as of ``at`` if it is given; then without an ETag."""
-        instant = instants.instant_of(request)
+        instant = at_parameter.instant_of(request)
         view: Any = self
         if instant is None:
             answer: Response = super().retrieve(request, *args, **names)  # type: ignore[misc]  # the view's own

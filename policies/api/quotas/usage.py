@@ -15,9 +15,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from policies import history, roles, snapshot
-from policies.api import instants
 from policies.api.access import OF_NAMESPACES
 from policies.api.past.quotas import past_quotas
+from policies.history import at_parameter
 from policies.ledger.usage import KEPT, UNKNOWN, Level, levels_of, points_by_uid, worst
 from policies.lists.selection import ApiPagination
 from policies.models import ResourceQuota
@@ -105,17 +105,17 @@ class QuotaUsageListView(KnownParameters, APIView):
     def parameters_of(self, _action: str) -> Sequence[OpenApiParameter]:
         """Place, need, and the page."""
         page = ApiPagination.parameters()
-        return (CLUSTER, NAMESPACE, ATTENTION, *page, instants.AT)
+        return (CLUSTER, NAMESPACE, ATTENTION, *page, at_parameter.AT)
 
     def problems_of(self, method: str, *, is_detail: bool) -> dict[int, str]:
         """Add the answer to an instant that the journal does not reach."""
-        return super().problems_of(method, is_detail=is_detail) | instants.BEFORE_HORIZON
+        return super().problems_of(method, is_detail=is_detail) | at_parameter.BEFORE_HORIZON
 
     @extend_schema(responses=QuotaLevelSerializer(many=True))
     def get(self, request: Request) -> Response:
         """Return one page; a fixed number of queries."""
         given, is_needed = request.query_params, is_on(request, ATTENTION)
-        instant = instants.instant_of(request, record="usage")
+        instant = at_parameter.instant_of(request, record="usage")
         lines = [
             line
             for line in (self._lines() if instant is None else self._lines_at(instant))
@@ -153,17 +153,17 @@ class QuotaUsageView(KnownParameters, APIView):
 
     def parameters_of(self, _action: str) -> Sequence[OpenApiParameter]:
         """How far back, from when."""
-        return (DAYS, instants.AT)
+        return (DAYS, at_parameter.AT)
 
     def problems_of(self, method: str, *, is_detail: bool) -> dict[int, str]:
         """Add the answer to an instant that the journal does not reach."""
-        return super().problems_of(method, is_detail=is_detail) | instants.BEFORE_HORIZON
+        return super().problems_of(method, is_detail=is_detail) | at_parameter.BEFORE_HORIZON
 
     @extend_schema(responses=QuotaUsageSerializer)
     def get(self, request: Request, pk: int) -> Response:
         """Return levels and history."""
         days = timedelta(days=_days(request))
-        instant = instants.instant_of(request, record="usage")
+        instant = at_parameter.instant_of(request, record="usage")
         seen = roles.visible(ResourceQuota.objects.all(), request.user, **_OF_NAMESPACES)
         stored = get_object_or_404(seen.select_related("namespace__cluster"), pk=pk)
         end = instant or datetime.now(UTC)

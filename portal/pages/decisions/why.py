@@ -20,6 +20,7 @@ from admission.record.search.facets import with_fields
 from admission.record.search.search import Search
 from policies import roles
 from policies.models import RoleBinding
+from portal.pages.decisions.as_of import as_of
 from portal.pages.decisions.explorer import visible_decisions
 from portal.pages.decisions.reasons.amounts import charged_amounts
 from portal.pages.decisions.reasons.copies import as_kubectl, copies
@@ -136,6 +137,7 @@ class WhyView(DecisionMixin, PortalPage):
             trace=trace_rows(event, found, links),
             since=[_set_by(each, found, links) for each in found.since],
             editors=[] if reasons["may_raise"] else editors_of(event.cluster, event.namespace),
+            as_of=as_of(self.request, event),
             **self._alike(event),
             **self._tab(tab, event, reasons),
         )
