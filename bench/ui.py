@@ -46,6 +46,32 @@ if TYPE_CHECKING:
 PAGE_GOAL, EXPLORER_GOAL, WEIGHT_GOAL = 100.0, 300.0, 250.0  # milliseconds, the same, kB
 PLAN_GOALS: Final = {"edit of policies": 2_500.0}
 """A plan validates each of up to 2,000 policies; it is asked for once, by a button."""
+PAST_GOAL: Final = 300.0
+PAST: Final = {
+    "policies, of one name": "/policies/?at={then}&q=team-0",
+    "policies, the last page": "/policies/?at={then}&page=100",
+    "quotas": "/quotas/?at={then}",
+    "clusters": "/clusters/?at={then}",
+    "cluster": "/clusters/demo/?at={then}",
+    "namespaces": "/clusters/demo/namespaces/?at={then}",
+    "namespace": "/clusters/demo/namespaces/payments/?at={then}",
+    "comparison of the fleet": "/compare/?from={then}",
+    "comparison of a namespace": "/compare/?cluster=demo&namespace=payments&from={then}",
+    "decision as of then": "/decisions/{denied}?as_of={then}",
+    "API, limit ranges": "/api/v1/limitranges/?at={then}",
+    "API, quotas": "/api/v1/resourcequotas/?at={then}",
+    "API, namespaces": "/api/v1/namespaces/?at={then}",
+    "API, usage": "/api/v1/quotausage/?at={then}",
+    "API, comparison": "/api/v1/compare/?from={then}",
+    "API, decision as of then": "/api/v1/decisions/{denied}/redecide/?at={then}",
+}
+"""Pages and answers as of an instant, which all of the journal is younger than."""
+ADDRESSES: Final = {
+    # Of one kind: over the grown database all policies are more than one plan may have.
+    "edit of policies": (
+        "/policies/edit/?act=mode:audit&all=1&asked=cluster%3Ddemo%26kind%3DLimitRange"
+    ),
+}
 COUNTING: Final = ("explorer", "decisions", "refusals", "decision, ")
 """Pages that count decisions."""
 RUNS, QUICK_RUNS = 20, 5
@@ -161,7 +187,11 @@ def _fill(admin: User) -> dict[str, str]:
 
 def _lines(ids: Mapping[str, str]) -> list[Line]:
     goals = dict.fromkeys(PAGES, PAGE_GOAL) | PLAN_GOALS
-    lines = [Line(name, path.format(**ids), goals[name]) for name, path in PAGES.items()]
+    pages = PAGES | ADDRESSES
+    lines = [Line(name, path.format(**ids), goals[name]) for name, path in pages.items()]
+    lines += [
+        Line(f"the past: {name}", path.format(**ids), PAST_GOAL) for name, path in PAST.items()
+    ]
     lines.append(Line("palette, a name", "/find/?q=pay", PAGE_GOAL))
     lines += [
         Line(f"explorer: {name}", f"/decisions/?{query}", EXPLORER_GOAL)

@@ -1,5 +1,6 @@
 """The stored state as of an instant, read from what is on record. Writes nothing."""
 
+from policies.history.changes import StageThen, change_after, stages_at
 from policies.history.compare import COMPARED_KINDS, PastDifference, compare
 from policies.history.comparison import ROLE_KIND, USAGE_KIND, Comparison, compare_seen
 from policies.history.horizon import Horizon, horizon, require_known
@@ -30,6 +31,8 @@ __all__ = [
     "PastBinding",
     "PastDifference",
     "PastObject",
+    "StageThen",
+    "change_after",
     "class_versions_at",
     "clusters_seen",
     "compare",
@@ -46,6 +49,7 @@ __all__ = [
     "revision_at",
     "revisions_at",
     "role_bindings_at",
+    "stages_at",
     "used_at",
     "used_of",
     "with_status",

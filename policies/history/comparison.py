@@ -16,11 +16,13 @@ from policies.history.horizon import horizon
 from policies.history.objects import in_force, objects_of, revisions_at
 from policies.history.policy_sets import used_of
 from policies.history.roles import clusters_seen, role_bindings_at
+from policies.history.usage import moved_between
 from policies.models.roles import scope_covers
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Collection, Mapping, Sequence
+    from uuid import UUID
 
     from policies.history.roles import PastBinding
 
@@ -59,7 +61,8 @@ def compare_usage(
     clusters: Collection[str], begin: dt.datetime, end: dt.datetime, *, namespace: str = ""
 ) -> list[PastDifference]:
     """The quotas that were there at both instants, and used other amounts."""
-    earlier, later = (_used(clusters, instant, namespace) for instant in (begin, end))
+    moved = moved_between(*sorted((begin, end)), namespace=namespace)
+    earlier, later = (_used(clusters, instant, moved) for instant in (begin, end))
     found = []
     for key in sorted(earlier.keys() & later.keys()):
         _, cluster, place, name = key
@@ -86,11 +89,12 @@ def compare_usage(
 
 
 def _used(
-    clusters: Collection[str], instant: dt.datetime, namespace: str
+    clusters: Collection[str], instant: dt.datetime, uids: Collection[UUID]
 ) -> dict[tuple[str, ...], Mapping[str, str]]:
-    namespaces = [namespace] if namespace else None
-    writes = revisions_at(clusters, instant)
-    quotas = objects_of(in_force(writes, kinds=_QUOTA, namespaces=namespaces))
+    if not uids:
+        return {}
+    rows = in_force(revisions_at(clusters, instant), kinds=_QUOTA)
+    quotas = objects_of(rows.filter(uid__in=[str(each) for each in uids]))
     used = used_of(quotas, instant)
     return {(each.uid, each.cluster, each.namespace, each.name): used[each.uid] for each in quotas}
 

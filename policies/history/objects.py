@@ -76,6 +76,7 @@ def in_force(
     *,
     kinds: Collection[str],
     namespaces: Collection[str] | None = None,
+    names: Collection[str] | None = None,
 ) -> PolicyRevisionQuerySet:
     """The revisions that made the objects that were there after so many writes of each cluster.
 
@@ -89,6 +90,8 @@ def in_force(
     rows = PolicyRevision.objects.filter(reached, kind__in=kinds)
     if namespaces is not None:
         rows = rows.filter(namespace__in=namespaces)
+    if names is not None:
+        rows = rows.filter(name__in=names)
     # One writer at a time: within a cluster later writes have larger ids.
     newest = rows.order_by().values("cluster", "kind", "namespace", "name")
     ids = newest.annotate(newest=Max("pk")).values("newest")

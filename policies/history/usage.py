@@ -50,6 +50,18 @@ def used_at(
     return {uid: remove_zeros(total) for uid, total in totals.items()}
 
 
+def moved_between(begin: dt.datetime, end: dt.datetime, *, namespace: str = "") -> set[UUID]:
+    """The quotas of which, by the journal, other amounts were charged at the end; one query."""
+    entries = LedgerEntry.objects.exclude(action__in=_WITHOUT_GROWTH)
+    entries = entries.filter(created__gt=begin, created__lte=end)
+    if namespace:
+        entries = entries.filter(namespace=namespace)
+    totals: dict[UUID, ResourceList] = {}
+    for uid, growth in _growth(entries):
+        totals[uid] = add(totals.get(uid, {}), growth)
+    return {uid for uid, total in totals.items() if remove_zeros(total)}
+
+
 def _charged_now(quota_uids: Collection[UUID], without: str) -> dict[UUID, ResourceList]:
     totals: dict[UUID, ResourceList] = {uid: {} for uid in quota_uids}
     charges = Charge.objects.filter(quota_uid__in=quota_uids, state__in=_OPEN).order_by()

@@ -98,11 +98,12 @@ class PastReads(TakesInstant):
         [past] = self.past_objects([found], instant)
         return Response(view.get_serializer(past).data)
 
-    def past_rows(self, instant: dt.datetime) -> QuerySet[Any]:
-        """The revisions of the view's kind in force, as far as the user sees them."""
+    def past_rows(self, instant: dt.datetime, name: str | None = None) -> QuerySet[Any]:
+        """The revisions of the view's kind in force, or of one name, as far as the user sees."""
         user = self.request.user
         writes = history.revisions_at(history.clusters_seen(user), instant)
-        rows = history.in_force(writes, kinds=[self.queryset.model.kind])
+        names = None if name is None else [name]
+        rows = history.in_force(writes, kinds=[self.queryset.model.kind], names=names)
         return roles.visible(rows, user, **self.past_names)
 
     def past_objects(self, rows: Sequence[Any], instant: dt.datetime) -> Sequence[Any]:
@@ -111,15 +112,11 @@ class PastReads(TakesInstant):
 
     def _one(self, instant: dt.datetime, names: Mapping[str, Any]) -> QuerySet[Any]:
         """The row of the object of an address, which has a name, or the number it has today."""
-        rows = self.past_rows(instant)
         if self.lookup_field == "name":
-            return rows.filter(name=names["name"])
+            return self.past_rows(instant, names["name"])
         stored = self.get_object()  # type: ignore[attr-defined]  # the view's own
-        return rows.filter(
-            cluster=stored.owner.name,
-            namespace=stored.namespace_name,
-            name=stored.name,
-            uid=str(stored.uid),
+        return self.past_rows(instant, stored.name).filter(
+            cluster=stored.owner.name, namespace=stored.namespace_name, uid=str(stored.uid)
         )
 
 
@@ -141,9 +138,11 @@ class PastClasses(PastReads):
     past_filter = PastClassFilter
     past_keys = KEYS_OF_CLASSES
 
-    def past_rows(self, instant: dt.datetime) -> QuerySet[Any]:
-        """All of them, or none: they are of the whole fleet."""
+    def past_rows(self, instant: dt.datetime, name: str | None = None) -> QuerySet[Any]:
+        """All of them or one, or none: they are of the whole fleet."""
         versions = history.class_versions_at(instant)
+        if name is not None:
+            versions = versions.filter(name=name)
         return versions if roles.sees_all(self.request.user) else versions.none()
 
     def past_objects(self, rows: Sequence[Any], instant: dt.datetime) -> Sequence[Any]:

@@ -10,6 +10,7 @@ from policies import history
 from policies.models import PolicyRevision
 from portal.pages.lists import page_of
 from portal.pages.past.page import CHIPS
+from portal.pages.shell.times import zone_of
 from portal.pages.views import PortalPage, revision_address
 
 if TYPE_CHECKING:
@@ -59,7 +60,9 @@ class ComparisonView(PortalPage):
         errors: dict[str, str] = {}
         for name, text in texts.items():
             try:
-                instants[name] = history.parse_instant(text, now=timezone.now())
+                instants[name] = history.parse_instant(
+                    text, now=timezone.now(), zone=zone_of(self.request)
+                )
                 if not self.request.GET.get(name):
                     continue
                 history.require_known("policies", horizon.policies, instants[name])

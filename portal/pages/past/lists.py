@@ -18,7 +18,7 @@ from portal.pages.past.page import PastPage
 from portal.pages.views import revision_address
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from policies.history import PastObject
     from policies.models import PolicyRevision
@@ -78,15 +78,8 @@ class PastClustersView(_ListPage):
         user = self.request.user
         whole = [name for name in history.clusters_seen(user) if roles.sees(user, name, "")]
         writes = history.revisions_at(whole, self.instant)
-        kinds = (Cluster.kind, Namespace.kind, *history.POLICY_KINDS)
-        rows = history.in_force(writes, kinds=kinds)
-        numbers: Counter[tuple[str, bool]] = Counter()
-        for cluster, kind, number in (
-            rows.order_by().values_list("cluster", "kind").annotate(number=Count("pk"))
-        ):
-            if kind != Cluster.kind:
-                numbers[cluster, kind == Namespace.kind] += number
-        page = page_of(rows.filter(kind=Cluster.kind), self.request)
+        page = page_of(history.in_force(writes, kinds=[Cluster.kind]), self.request)
+        numbers = numbers_of(writes)
         lines = [
             {
                 "revision": each,
@@ -97,6 +90,16 @@ class PastClustersView(_ListPage):
             for each in page.object_list
         ]
         return super().get_context_data(**kwargs, page=page, lines=lines)
+
+
+def numbers_of(writes: Mapping[str, int]) -> Counter[tuple[str, bool]]:
+    """How many namespaces (True) and policies (False) each cluster had; one query."""
+    kinds = (Namespace.kind, *history.POLICY_KINDS)
+    rows = history.in_force(writes, kinds=kinds).order_by().values_list("cluster", "kind")
+    numbers: Counter[tuple[str, bool]] = Counter()
+    for cluster, kind, number in rows.annotate(number=Count("pk")):
+        numbers[cluster, kind == Namespace.kind] += number
+    return numbers
 
 
 def policy_lines(revisions: Iterable[PolicyRevision]) -> list[dict[str, Any]]:

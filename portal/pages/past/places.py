@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django.http import Http404
@@ -10,7 +11,7 @@ from policies import history, roles
 from policies.models import Cluster, Namespace, PolicyRevision, PriorityClass
 from policies.models.roles import scope_covers
 from portal.pages.lists import any_contains, page_of
-from portal.pages.past.lists import policy_lines, quota_lines
+from portal.pages.past.lists import numbers_of, policy_lines, quota_lines
 from portal.pages.past.page import PastPage, require_seen
 
 if TYPE_CHECKING:
@@ -22,11 +23,17 @@ _CONFIGURATION = "ResourceQuotaConfiguration"
 class _PlacePage(PastPage):
     """A page of one cluster, or of a namespace of it."""
 
-    def in_force(self, *kinds: str, namespace: str | None = None) -> PolicyRevisionQuerySet:
-        """The revisions in force in the cluster, or in one namespace of it."""
-        writes = history.revisions_at([self.kwargs["cluster"]], self.instant)
-        namespaces = None if namespace is None else [namespace]
-        return history.in_force(writes, kinds=kinds, namespaces=namespaces)
+    @cached_property
+    def writes(self) -> dict[str, int]:
+        """How many writes of the cluster were done."""
+        return history.revisions_at([self.kwargs["cluster"]], self.instant)
+
+    def in_force(
+        self, *kinds: str, namespace: str | None = None, name: str | None = None
+    ) -> PolicyRevisionQuerySet:
+        """The revisions in force in the cluster, or in one namespace of it, or of one name."""
+        namespaces, names = (None if each is None else [each] for each in (namespace, name))
+        return history.in_force(self.writes, kinds=kinds, namespaces=namespaces, names=names)
 
 
 class PastClusterView(_PlacePage):
@@ -45,14 +52,15 @@ class PastClusterView(_PlacePage):
         limited = next((each.after for each in wide if each.kind == _CONFIGURATION), None) or {}
         stored = next((each for each in wide if each.kind == Cluster.kind), None)
         name = self.kwargs["cluster"]
+        numbers = numbers_of(self.writes)
         return super().get_context_data(
             **kwargs,
             stored=stored,
             spec=((stored.after if stored else None) or {}).get("spec") or {},
             limited=limited.get("limitedResources") or [],
             classes=[each for each in wide if each.kind == PriorityClass.kind],
-            namespaces=self.in_force(Namespace.kind).count(),
-            policies=self.in_force(*history.POLICY_KINDS).count(),
+            namespaces=numbers[name, True],
+            policies=numbers[name, False],
             bindings=_bindings(self, name, ""),
         )
 
@@ -89,7 +97,7 @@ class PastNamespaceView(_PlacePage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """What the namespace had; a fixed number of queries for any number of policies."""
         cluster, name = self.kwargs["cluster"], self.kwargs["namespace"]
-        stored = self.in_force(Namespace.kind).filter(name=name).first()
+        stored = self.in_force(Namespace.kind, name=name).first()
         policies = list(self.in_force(*history.POLICY_KINDS, namespace=name))
         if stored is None and not policies and not _was_ever(cluster, name):
             raise Http404
@@ -102,6 +110,7 @@ class PastNamespaceView(_PlacePage):
             lines=policy_lines(policies),
             quotas=quota_lines(history.objects_of(quotas), self, knows_usage=knows_usage),
             bindings=_bindings(self, cluster, name),
+            stages=history.stages_at(cluster, name, self.instant),
             sees_cluster=roles.sees(self.request.user, cluster, ""),
         )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.messages import get_messages
@@ -12,10 +14,17 @@ from django.utils import timezone
 
 from policies import services
 from policies.history import format_instant
-from policies.models import LimitRange, PolicyRevision
+from policies.models import (
+    ChangeItem,
+    ChangeSet,
+    LimitRange,
+    PolicyRevision,
+    Rollout,
+    RolloutStage,
+)
 from portal.pages.past import urls
 from portal.pages.views import PAST
-from tests import builders, charges, factories, people
+from tests import builders, changes, charges, factories, people
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -181,3 +190,47 @@ def test_a_comparison_leaves_out_what_the_reader_may_not_see(client: Client, the
     client.force_login(people.person("eve", cluster="other"))
     shown = text(client, "compare", **{"from": then})
     assert "Nothing differs" in shown
+
+
+def test_the_picker_reads_and_shows_the_zone_of_the_reader(viewer: Client, then: str) -> None:
+    viewer.cookies["zone"] = "Asia/Tokyo"
+    local = timezone.now().astimezone(ZoneInfo("Asia/Tokyo"))
+    answer = viewer.get(address("all-policies"), {"at": f"{local:%Y-%m-%dT%H:%M:%S.%f}", "q": "a"})
+    assert answer.status_code == 302
+    # The address is the same for readers of all zones.
+    utc = format_instant(local)
+    assert answer["Location"] == f"{address('all-policies')}?{urlencode({'q': 'a', 'at': utc})}"
+    shown = text(viewer, "all-policies", at=utc)
+    assert "As of (UTC+9)" in shown
+    assert f'value="{local:%Y-%m-%dT%H:%M}"' in shown
+
+
+def test_an_instant_just_before_a_change_leads_to_it(viewer: Client, then: str) -> None:
+    item: dict[str, Any] = {"type": "Container", "default": {"cpu": "1"}}
+    document = factories.manifest("LimitRange", {"limits": [item]}, name="tight")
+    instant = format_instant(timezone.now())
+    change = changes.published(changes.change_of(document, cluster="prod"))
+    shown = text(viewer, "namespace", at=instant)
+    assert f"before change #{change.pk}" in shown
+    assert reverse("change", args=[change.pk]) in shown
+    assert "before change" not in text(viewer, "namespace", at=format_instant(timezone.now()))
+
+
+def test_a_namespace_says_in_which_stage_of_a_rollout_it_was(viewer: Client, then: str) -> None:
+    change = ChangeSet.objects.create(title="tighten", author="ada", state="rolling_out")
+    ChangeItem.objects.create(
+        change=change, cluster="prod", kind="LimitRange", namespace="team", name="lr",
+        content={}, wave=2,
+    )  # fmt: skip
+    rollout = Rollout.objects.create(change=change, plan={}, at=1, total=2)
+    RolloutStage.objects.create(
+        rollout=rollout, number=1, wave=1, mode="audit", began=timezone.now()
+    )
+    now = format_instant(timezone.now())
+    assert "Not reached: wave 2, while wave 1 was out" in text(viewer, "namespace", at=now)
+    RolloutStage.objects.create(
+        rollout=rollout, number=2, wave=2, mode="warn", began=timezone.now()
+    )
+    now = format_instant(timezone.now())
+    assert "Wave 2 in <b>warn</b>" in text(viewer, "namespace", at=now)
+    assert "Roll-outs" not in text(viewer, "namespace", at=then)
