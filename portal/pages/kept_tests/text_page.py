@@ -100,7 +100,9 @@ class TestTextPage(PortalPage):
         try:
             read = read_test(self.sent_text, self.test)
             if button == ACCEPT:
-                return self.show(_accepted(read, self.policies), judged=self.judge(read))
+                _accept(read, self.policies)
+                text = render_manifests([read.to_manifest()])
+                return self.show(text, judged=self.judge(read))
         except ManifestError as error:
             return self.show(self.sent_text, status=INVALID, problems=error.problems)
         except DecodeError as error:
@@ -162,7 +164,6 @@ def answer_words(answer: ExpectedAnswer) -> str:
     return f"allowed, with {counted(len(answer.patch), 'changes')}"
 
 
-def _accepted(test: KeptTest, policies: PolicySet) -> str:
-    """The text of a test that expects the answer of today."""
-    value = simulation.with_answer(test.value, policies)
-    return render_manifests([{**test.to_manifest(), "spec": encode_kept_test(value)["spec"]}])
+def _accept(test: KeptTest, policies: PolicySet) -> None:
+    """Let an unsaved test expect the answer of today."""
+    test.spec = encode_kept_test(simulation.with_answer(test.value, policies))["spec"]

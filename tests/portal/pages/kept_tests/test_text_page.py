@@ -158,6 +158,7 @@ def test_viewers_run_the_stored_test(editor: Client) -> None:
 def test_todays_answer_is_put_into_the_text(editor: Client) -> None:
     test = stored(object=pod("1"))
     shown = send(editor, page_of(test), kept(object=pod("1")), "accept")
+    assert shown.context["judged"].passes
     assert KeptTest.objects.get().revision == 1
     again = editor.post(page_of(test), {"do": "run", "text": shown.context["yaml"]})
     assert again.context["judged"].passes
