@@ -63,6 +63,7 @@ class GuardReadingSerializer(Answered, serializers.Serializer[Any]):
     figure = serializers.FloatField()
     owner = serializers.CharField(help_text="where the figure comes from; empty where from all")
     holds = serializers.BooleanField()
+    sampled = serializers.BooleanField(help_text="whether the newest decisions alone were read")
 
 
 class RolloutFiguresSerializer(Answered, serializers.Serializer[Any]):
@@ -121,4 +122,5 @@ def _guard(reading: GuardReading) -> dict[str, Any]:
         "figure": reading.figure,
         "owner": reading.owner,
         "holds": reading.holds,
+        "sampled": reading.is_sampled,
     }

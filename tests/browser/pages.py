@@ -72,6 +72,7 @@ PAGES: Final = {
     "proposed change, its replay": "/changes/{change}/replay/",
     "proposed change, its tests": "/changes/{change}/tests/",
     "proposed change, its roll-out": "/changes/{change}/rollout/",
+    "proposed change, its roll-out stopped": "/changes/{rolled}/rollout/",
     "proposed change, its effect": "/changes/{change}/effect/",
     "approval rules": "/changes/-/rules/",
     "new approval rule": "/changes/-/rules/new/",

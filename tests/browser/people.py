@@ -28,6 +28,7 @@ from policies.models import (  # noqa: E402
     LimitRange,
     ResourceQuota,
     RoleBinding,
+    Rollout,
 )
 from policies.services import changes  # noqa: E402
 from portal.auth.invitations import invite, new_link  # noqa: E402
@@ -65,6 +66,7 @@ def main() -> None:
         "conflict": _object("conflict"),
         "replay": replayed(),
         "change": proposed_change(),
+        "rolled": Rollout.objects.get().change_id,
         "rule": _rule(),
         "kept": KeptTest.objects.get(name="large-pods-run").pk,
         "then": f"{timezone.now():%Y-%m-%dT%H:%M:%SZ}",

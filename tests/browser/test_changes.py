@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -48,3 +48,30 @@ def test_an_edit_is_published_and_taken_back_as_a_change(
     look_around(visitor, axe)
     listed = visitor.go("/changes/?q=LimitRange").locator("[data-rows] > tbody > tr").first
     assert "reverted" in listed.inner_text()
+
+
+def test_a_roll_out_is_planned_in_fields_and_what_is_wrong_is_beside_them(
+    visit: Callable[[str], Visitor], hand: Hand, axe: Path, world: dict[str, Any]
+) -> None:
+    visitor = visit("editor")
+    page = visitor.go(f"/changes/{world['change']}/rollout/")
+    waves = page.locator(".plan-wave")
+    before = waves.count()
+    hand.fill(page.locator('[name="wave-0-enforce"]'), "soon")
+    hand.press(page.get_by_role("button", name="Add wave"))
+    waves.nth(before).wait_for()
+    assert page.locator('[name="wave-0-enforce"]').input_value() == "soon"
+    last = page.locator(f'[name="wave-{before}-namespaces"]')
+    hand.fill(last, "nowhere-*")
+    page.locator(".plan-places", has_text="a field is wrong").wait_for()
+    hand.fill(page.locator('[name="wave-0-enforce"]'), "30m")
+    page.locator(".plan-places", has_text="It covers nothing of this change").wait_for()
+    hand.press(page.locator(f"#up-{before}"))
+    page.locator(f'[name="wave-{before - 1}-namespaces"][value="nowhere-*"]').wait_for()
+    hand.fill(page.locator('[name="wave-0-percent"]'), "200")
+    with page.expect_navigation():
+        hand.press(page.get_by_role("button", name="Save plan"))
+    wrong = page.locator(".errorlist", has_text="from 1 to 100")
+    wrong.wait_for()
+    assert page.locator('[name="wave-0-percent"]').input_value() == "200"
+    look_around(visitor, axe)

@@ -140,6 +140,7 @@ ANY = {
     "kept": 1,
     "rule": "1",
     "change": "1",
+    "rolled": "1",
     "drifted": "1",
     "conflict": "2",
 }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
 from policies.change_sets.rollout.plan import GuardKind
 
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from policies.change_sets.rollout.plan import GuardPlan
+
+_COUNTS: Final = (GuardKind.DENIALS_OF, GuardKind.FAILURES)
+"""Guards whose figure grows with each decision that is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +49,15 @@ class RolloutFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardReading:
-    """A guard, its figure, and the owner that it comes from."""
+    """A guard, its figure, and the owner that it comes from.
+
+    Where ``is_sampled``, only the newest decisions were read: a count is at least so high.
+    """
 
     guard: GuardPlan
     figure: float
     owner: str = ""
+    is_sampled: bool = False
 
     @property
     def holds(self) -> bool:
@@ -67,7 +74,15 @@ class GuardReading:
         """The figure and the threshold."""
         of_owner = f" ({self.owner})" if self.owner else ""
         figure, above = amount(self.guard, self.figure), amount(self.guard, self.guard.above)
-        return f"{figure}{of_owner}, stops above {above}"
+        return f"{self._before}{figure}{of_owner}{self._after}, stops above {above}"
+
+    @property
+    def _before(self) -> str:
+        return "at least " if self.is_sampled and self.guard.kind in _COUNTS else ""
+
+    @property
+    def _after(self) -> str:
+        return " of the newest" if self.is_sampled and self.guard.kind not in _COUNTS else ""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.words}"
@@ -98,7 +113,8 @@ def amount(guard: GuardPlan, figure: float) -> str:
 
 def judge_guards(guards: Iterable[GuardPlan], figures: RolloutFigures) -> list[GuardReading]:
     """Read each guard."""
-    return [_reading(guard, figures) for guard in guards]
+    readings = (_reading(guard, figures) for guard in guards)
+    return [replace(reading, is_sampled=figures.is_sampled) for reading in readings]
 
 
 def tripped(readings: Sequence[GuardReading]) -> list[GuardReading]:

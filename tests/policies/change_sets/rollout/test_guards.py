@@ -47,3 +47,17 @@ def test_where_nothing_was_decided_no_guard_trips(kind: GuardKind) -> None:
     readings = judge_guards([GuardPlan(kind=kind, above=0, owners=owners)], RolloutFigures())
     assert tripped(readings) == []
     assert readings[0].owner == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("failures", "at least 3, stops above 5"),
+        ("latency", "7 ms of the newest, stops above 5 ms"),
+    ],
+)
+def test_a_figure_of_the_newest_decisions_alone_says_so(kind: str, words: str) -> None:
+    guard = GuardPlan(kind=GuardKind(kind), above=5)
+    figures = RolloutFigures(requests=9, failures=3, latency=7.0, is_sampled=True)
+    [reading] = judge_guards([guard], figures)
+    assert reading.words == words
