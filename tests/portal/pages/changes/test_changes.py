@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries
 
 pytestmark = pytest.mark.django_db
-QUERIES = 10
+QUERIES = 11
 MAX = {"type": "Container", "max": {"cpu": "2"}}
 
 

@@ -208,7 +208,7 @@ def test_the_list_asks_as_often_for_many_clusters(
         cluster = connected(f"c{number}")
         synced(cluster)
         run_of(cluster)
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(11):
         text(viewer, "/clusters/")
 
 
