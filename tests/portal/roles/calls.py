@@ -70,6 +70,7 @@ GET /replays/{replay}/
 GET /replays/{replay}/progress
 GET /clusters/prod/?at={then}
 GET /clusters/prod/namespaces/team/?at={then}
+GET /api/v1/decisions/{decision}/redecide/?at={then}
 GET /api/v1/changes/{waiting}/
 POST /api/v1/changes/{waiting}/comment/
 GET /api/v1/changes/{published}/effect/
