@@ -29,12 +29,12 @@ from admission.record.search.day_tallies import tally_days
 from bench import history, report, seed
 from bench.growth import keep_sample, multiply, timed
 from policies import services
-from policies.models import Cluster, KeptTest
+from policies.models import Cluster, KeptTest, Rollout
 from portal.dev.demo import begin_demo
 from portal.dev.demo.people import begin_people
 from sync.models import SyncedObject, SyncRun
 from tests.browser.pages import PAGES, STATUSES
-from tests.browser.people import proposed_change, replayed
+from tests.browser.people import idle_rule, proposed_change, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -180,6 +180,10 @@ def _fill(admin: User) -> dict[str, str]:
     ids["run"] = str(SyncRun.objects.filter(cluster__name="demo-connected")[0].uid)
     objects = SyncedObject.objects.filter(state__in=("drifted", "conflict"))
     ids |= {"replay": replayed(admin.username), "change": str(proposed_change(admin.username))}
+    ids |= {
+        "rolled": str(Rollout.objects.get().change_id),
+        "rule": str(idle_rule(admin.username)),
+    }
     ids["kept"] = str(KeptTest.objects.get(name="large-pods-run").pk)
     ids["then"] = f"{timezone.now():%Y-%m-%dT%H:%M:%SZ}"
     return ids | {each.state: str(each.pk) for each in objects}

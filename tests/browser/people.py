@@ -67,7 +67,7 @@ def main() -> None:
         "replay": replayed(),
         "change": proposed_change(),
         "rolled": Rollout.objects.get().change_id,
-        "rule": _rule(),
+        "rule": idle_rule(),
         "kept": KeptTest.objects.get(name="large-pods-run").pk,
         "then": f"{timezone.now():%Y-%m-%dT%H:%M:%SZ}",
         "denied": _newest("denied"),
@@ -82,10 +82,10 @@ def _object(state: str) -> str:
     return str(SyncedObject.objects.filter(state=state).order_by("pk")[0].pk)
 
 
-def _rule() -> int:
+def idle_rule(user: str = "admin") -> int:
     """A rule of approval that is not in force."""
     terms = {"name": "four eyes on enforce", "enabled": False, "enforces": True}
-    return int(changes.save_rule(ApprovalRule(), user="admin", terms=terms).pk)
+    return int(changes.save_rule(ApprovalRule(), user=user, terms=terms).pk)
 
 
 def replayed(user: str = "admin") -> str:
