@@ -95,8 +95,12 @@ def levels_of(quota: Quota, used: Mapping[str, Any]) -> list[Level]:
 
 
 def worst(quota_levels: Iterable[Level]) -> Level | None:
-    """The worst level; None of none."""
-    return max(quota_levels, key=attrgetter("rank"), default=None)
+    """The worst level, of equal ones the first by name; None of none.
+
+    A quota of now and one of then may have their names in different orders.
+    """
+    by_name = sorted(quota_levels, key=attrgetter("resource"))
+    return max(by_name, key=attrgetter("rank"), default=None)
 
 
 def _percent_and_look(used: int, hard: int) -> tuple[int, str]:

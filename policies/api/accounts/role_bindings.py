@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
+from django.db.models import F
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -76,7 +77,14 @@ class RoleBindingSerializer(Answered, serializers.Serializer[RoleBinding]):
 class RoleBindingView(TakesInstant, PolicyView):
     """Role bindings; to change one, create a new one and delete the old one."""
 
-    queryset = RoleBinding.objects.select_related("user", "group")
+    # Databases differ on where nobody's name comes; the past has the same order.
+    queryset = RoleBinding.objects.select_related("user", "group").order_by(
+        F("user__username").asc(nulls_first=True),
+        F("group__name").asc(nulls_first=True),
+        "cluster",
+        "namespace",
+        "role",
+    )
     serializer_class = RoleBindingSerializer
     permission_classes = [IsAuthenticated]
     names: ClassVar = {"cluster": "cluster", "namespace": "namespace"}

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 HERE = "/decisions/"
-QUESTIONS = 12
+QUESTIONS = 13
 """Those that count a result go back by stretches of days, in bounded time, and are left out."""
 TALLIED = 4
 FITTING = [
