@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.contrib.auth import get_user_model
+from django.test import Client
 
 from policies.models import RoleBinding
 
@@ -28,3 +29,10 @@ def nobody(name: str = "ada") -> User:
 
 def bind(user: User, role: str, *, cluster: str = "", namespace: str = "") -> RoleBinding:
     return RoleBinding.objects.create(user=user, role=role, cluster=cluster, namespace=namespace)
+
+
+def signed_in(user: User) -> Client:
+    """A browser in which the user is signed in."""
+    client = Client()
+    client.force_login(user)
+    return client

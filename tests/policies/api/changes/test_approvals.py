@@ -15,7 +15,8 @@ from tests.api_tokens import secret_of
 from tests.approvals import in_review, rule
 from tests.changes import AUTHOR, change_of, limit
 from tests.kept_tests import kept
-from tests.policies.api.changes.test_changes import CHANGES, ask, problem, signed_in
+from tests.people import signed_in
+from tests.policies.api.changes.test_changes import CHANGES, ask, problem
 
 pytestmark = pytest.mark.django_db
 RULES = "/api/v1/approvalrules/"

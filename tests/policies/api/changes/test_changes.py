@@ -6,14 +6,14 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.test import Client
 
 from policies.models import ChangeSet, LimitRange
 from tests import factories, people
 from tests.changes import LR, change_of, cpu, limit
+from tests.people import signed_in
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from django.test import Client
 
 pytestmark = pytest.mark.django_db
 CHANGES = "/api/v1/changes/"
@@ -27,12 +27,6 @@ def _team() -> None:
 @pytest.fixture
 def editor() -> Client:
     return signed_in(people.person("ed", "editor"))
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def ask(

@@ -12,6 +12,7 @@ from django.test import Client
 from policies import services
 from policies.models import RoleBinding
 from tests import people
+from tests.people import signed_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,12 +21,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "right-horse-battery"
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 @pytest.fixture

@@ -7,21 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib.auth.models import Group
-from django.test import Client
 
 from policies.models import RoleBinding
 from tests import people
+from tests.people import signed_in
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from django.test import Client
 
 pytestmark = pytest.mark.django_db
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def give(client: Client, subject: str = "bob", role: str = "editor", **place: str) -> Any:

@@ -8,23 +8,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.contrib.auth.models import Group, User
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from policies import services
 from policies.models import ApiToken, RoleBinding
 from tests import people
+from tests.people import signed_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from django.test import Client
+
 pytestmark = pytest.mark.django_db
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def keys(client: Client, **query: str) -> list[str]:

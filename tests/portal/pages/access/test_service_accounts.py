@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
-from django.test import Client
 
 from policies import services
 from policies.models import ApiToken, ServiceAccount
 from tests import people
 from tests.api_tokens import call
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+from tests.people import signed_in
 
 pytestmark = pytest.mark.django_db
 LIST = "/people/service-accounts/"
 PAGE = f"{LIST}ci/"
 TOKEN = {"token_name": "github", "access": "write", "cluster": "", "namespace": "", "days": "30"}
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def test_an_account_is_created_gets_a_token_and_ends() -> None:

@@ -17,6 +17,7 @@ from policies.models import SignIn
 from portal.auth import accounts, sign_in
 from portal.auth.invitations import invite
 from tests import people
+from tests.people import signed_in
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -30,12 +31,6 @@ RIGHT = "right-horse"
 @pytest.fixture
 def keeper() -> User:
     return people.person("keeper", "admin")
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def tried(name: str, password: str = RIGHT, *, address: str = "192.0.2.7") -> Client:

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
-from django.test import Client
 from django.utils import timezone
 
 from policies import services
 from policies.models import ApiToken
 from tests import people
 from tests.api_tokens import call
+from tests.people import signed_in
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
+    from django.test import Client
 
 pytestmark = pytest.mark.django_db
 LIST = "/people/tokens/"
@@ -26,12 +27,6 @@ LIST = "/people/tokens/"
 @pytest.fixture
 def keeper() -> User:
     return people.person("keeper", "admin")
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def issued(owner: User, name: str) -> tuple[ApiToken, str]:

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from django.test import Client
 
 from policies.models import ApiToken
 from tests import factories, people
 from tests.api_tokens import call
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+from tests.people import signed_in
 
 pytestmark = pytest.mark.django_db
 FORM = {"token_name": "ci", "access": "read", "cluster": "", "namespace": "", "days": "7"}
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def test_a_token_is_shown_once_and_revoked() -> None:

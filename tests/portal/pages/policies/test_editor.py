@@ -12,11 +12,10 @@ from policies import services, snapshot
 from policies.models import LimitRange, PolicyRevision, PriorityClass, ResourceQuota
 from portal.pages.policies.panes.trial import NOT_ON_RECORD
 from tests import factories
-from tests.people import person
+from tests.people import person, signed_in
 from tests.running_pods import asks, on_record, running
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
     from pytest_django import DjangoAssertNumQueries
 
 pytestmark = pytest.mark.django_db
@@ -25,12 +24,6 @@ PAGE = "/clusters/prod/namespaces/team/limitranges/lr/"
 NEW = "/clusters/prod/namespaces/team/limitranges/new"
 GRID = {"form": "on", "name": "lr", "enforcement": "enforce"}
 ROW = {"row-0-item": "0", "row-0-type": "Container", "row-0-resource": "cpu", "row-0-min": "100m"}
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 @pytest.fixture

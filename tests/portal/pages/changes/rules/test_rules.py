@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.test import Client
 
 from policies.models import ApprovalRule
 from policies.models.changes.approval_rule import TERMS
@@ -13,9 +12,10 @@ from policies.services import changes
 from tests import factories, people
 from tests.approvals import in_review, rule
 from tests.changes import limit
+from tests.people import signed_in
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from django.test import Client
 
 pytestmark = pytest.mark.django_db
 RULES = "/changes/-/rules/"
@@ -39,12 +39,6 @@ ALL_TERMS = {
     "checks_green": "on",
 }
 LEAST = {"name": "least", "approvers": "1", "role": "approver"}
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 @pytest.fixture

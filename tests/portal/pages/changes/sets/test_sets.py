@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from policies.models import ChangeSet, LimitRange, Namespace
@@ -14,9 +13,10 @@ from policies.services import changes
 from portal.pages.changes.sets import timeline
 from tests import factories, people
 from tests.changes import change_of, cpu, limit, published, put
+from tests.people import signed_in
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from django.test import Client
 
 pytestmark = pytest.mark.django_db
 LIST = "/changes/"
@@ -31,12 +31,6 @@ def _team() -> None:
 @pytest.fixture
 def editor() -> Client:
     return signed_in(people.person("ed", "editor"))
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def page_of(change: ChangeSet) -> str:

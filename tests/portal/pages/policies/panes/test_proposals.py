@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.test import Client
 
 from policies.manifests.render import render_manifests
 from policies.models import ChangeSet, LimitRange
 from tests import factories, kept_tests, people
 from tests.changes import change_of, cpu, limit, published
+from tests.people import signed_in
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from django.test import Client
 
 pytestmark = pytest.mark.django_db
 EDITOR = "/clusters/prod/namespaces/team/limitranges/lr/"
@@ -28,12 +28,6 @@ def _team() -> None:
 @pytest.fixture
 def editor() -> Client:
     return signed_in(people.person("ed", "editor"))
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def page_of(change: ChangeSet) -> str:
