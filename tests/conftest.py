@@ -6,20 +6,23 @@ import os
 import sys
 import tempfile
 import zlib
+from contextlib import contextmanager
 from functools import _lru_cache_wrapper
 from importlib import import_module
 from ipaddress import ip_network
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
 ROOT = Path(__file__).resolve().parents[1]
+SQL_SHOWN: Final = 400  # characters of a query
 # Neither a developer's .env nor the product's var/ may affect a test, or a process that a test
 # starts.
 os.environ["GATEHOUSE_ENV_FILE"] = os.devnull
@@ -104,11 +107,13 @@ def shared() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _policies_forgotten() -> Iterator[None]:
-    """Clear the policies that an earlier test stored."""
+def _database_forgotten() -> Iterator[None]:
+    """Clear what the process knows of a database that is rolled back: policies, partitions."""
     yield
     if "policies.snapshot" in sys.modules:
         sys.modules["policies.snapshot"].forget()
+    if "admission.models.partitions" in sys.modules:
+        sys.modules["admission.models.partitions"].forget_recent_days()
 
 
 @pytest.fixture(autouse=True)
@@ -150,6 +155,23 @@ def _records_can_be_emptied(request: pytest.FixtureRequest) -> None:
     commits = marker is not None and marker.kwargs.get("transaction")
     if commits or {"transactional_db", "live_server"} & set(request.fixturenames):
         request.getfixturevalue("_emptied_records")
+
+
+@pytest.fixture
+def django_assert_max_num_queries(db: None) -> Callable[[int], AbstractContextManager[Any]]:
+    """Fail if there are more queries, and name them: with pytest's plugin only ``-v`` does."""
+    from django.db import connection  # noqa: PLC0415 - settings must be configured first
+    from django.test.utils import CaptureQueriesContext  # noqa: PLC0415 - as above
+
+    @contextmanager
+    def at_most(number: int) -> Iterator[None]:
+        with CaptureQueriesContext(connection) as asked:
+            yield asked
+        statements = [query["sql"][:SQL_SHOWN] for query in asked.captured_queries]
+        if len(statements) > number:
+            pytest.fail("\n".join([f"{len(statements)} queries, {number} expected", *statements]))
+
+    return at_most
 
 
 @pytest.fixture(autouse=True)

@@ -89,6 +89,11 @@ def recent_days(database: BaseDatabaseWrapper) -> list[date]:
     return cached[1]
 
 
+def forget_recent_days() -> None:
+    """Read the list anew at the next call, for tests that roll partitions back."""
+    _recent_days.clear()
+
+
 def ensure(day: date | datetime) -> bool:
     """Create the partition of a day (of UTC) unless it exists; returns whether it was created.
 

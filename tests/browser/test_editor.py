@@ -301,7 +301,12 @@ def test_label_is_forbidden_in_audit_and_enforced_in_eight_clicks(
 def test_audit_of_the_demo_shows_what_it_found(visit: Callable[[str], Visitor]) -> None:
     visitor = visit("admin")
     page = visitor.go("/")
-    item = page.locator(".needs > li", has_text="cost-center runs in audit")
+    needs = page.locator("section:has(> #needs)")
+    expect(needs).to_contain_text("cost-center runs in audit")
+    item = needs.locator("li", has_text="cost-center runs in audit")
+    if not item.is_visible():
+        # More urgent lines, of what other journeys did, stand before it.
+        needs.locator(".more-needs > summary").click()
     item.get_by_role("link", name="Promote to enforce…").click()
     title = page.get_by_role("heading", name="requests would have been denied").inner_text()
     assert int(title.split()[0]) > 100
