@@ -167,9 +167,12 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         cursor = stopped and decision_id.lowest(stopped)
         return replace(page, older=cursor, searched_to=stopped) if cursor else page
 
-    def newest(self, number: int) -> list[AuditEvent]:
-        """At most ``number`` events, the newest first; fewer if the search runs out of time."""
-        return self._read_back(number)[0]
+    def newest(self, number: int, *, since: Stop = None) -> list[AuditEvent]:
+        """At most ``number`` events, the newest first; fewer if the search runs out of time.
+
+        ``since``: those of this moment and later alone, so that no older partition is asked.
+        """
+        return self._read_back(number, since=since)[0]
 
     def newest_by_pieces(self, number: int) -> Iterator[AuditEvent]:
         """The same as ``newest``, read in pieces: for columns that may be large."""
@@ -185,13 +188,15 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         """At most ``number`` events, the oldest first; fewer if the search runs out of time."""
         return self._read_ahead(number)[0]
 
-    def _read_back(self, number: int, *, before: str = "") -> tuple[list[AuditEvent], Stop]:
+    def _read_back(
+        self, number: int, *, before: str = "", since: Stop = None
+    ) -> tuple[list[AuditEvent], Stop]:
         start = decision_id.moment(before) if before else datetime.now(UTC)
-        older = self.older_than(before) if before else self
+        older = (self.older_than(before) if before else self).between(since, None)
         days = partitions.recent_days(connections[self.db])
+        stretches = partitions.stretches_backward(days, start=start.date(), since=since)
         return older.newest_first()._read_stretches(  # noqa: SLF001  our own
-            number,
-            ((each, each[0]) for each in partitions.stretches_backward(days, start=start.date())),
+            number, ((each, each[0]) for each in stretches)
         )
 
     def _read_ahead(self, number: int, *, after: str = "") -> tuple[list[AuditEvent], Stop]:
@@ -225,7 +230,7 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         number, search_ends = 0, time.monotonic() + SEARCH_SECONDS
         days, rows = partitions.recent_days(connections[self.db]), self.between(since, until)
         newest_day = (until or datetime.now(UTC)).astimezone(UTC).date()
-        for stretch in partitions.stretches_backward(days, start=newest_day):
+        for stretch in partitions.stretches_backward(days, start=newest_day, since=since):
             number += rows.between(*stretch).order_by()[: limit + 1 - number].count()
             if number > limit:
                 return CappedCount(limit, is_capped=True)

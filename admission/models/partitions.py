@@ -194,15 +194,20 @@ def guard(cursor: CursorWrapper, table: str) -> None:
         cursor.execute(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {trigger}")
 
 
-def stretches_backward(days: Sequence[date], *, start: date) -> Iterator[Stretch]:
-    """Stretches of the record from a day into the past; ``days`` in order, possibly none."""
+def stretches_backward(
+    days: Sequence[date], *, start: date, since: datetime | None = None
+) -> Iterator[Stretch]:
+    """Stretches of the record from a day into the past; ``days`` in order, possibly none.
+
+    The last one has the beginning of the record, or ``since`` if that is given.
+    """
     position, stretch_days = bisect_right(days, start), LATEST_DAYS
     end: datetime | None = None
     while True:
         position -= stretch_days
         begin = bounds(days[position])[0] if position > 0 else None
         yield begin, end
-        if begin is None:
+        if begin is None or (since and begin <= since):
             return
         end, stretch_days = begin, min(GROWTH * stretch_days, LONGEST_STRETCH)
 

@@ -76,11 +76,11 @@ class Waiting:
 def newest_attempts(cluster: str, namespace: str) -> list[QuotaEvent]:
     """The newest decisions; no objects of the model, which cost more than all else here."""
     charged_decisions = AuditEvent.objects.for_cluster(cluster).for_namespace(namespace).charged()
-    recent_decisions = charged_decisions.filter(created__gte=datetime.now(UTC) - REFUSAL_PERIOD)
     # Of the request only its beginning: the owner stands there, and requests may be large.
     beginning = Substr(Cast("request", TextField()), 1, owners.READ)
-    found: Any = recent_decisions.annotate(asked=beginning).values_list(*_ATTEMPT_COLUMNS, "asked")
-    return [QuotaEvent(*attempt_row) for attempt_row in found.newest(ATTEMPTS_READ)]
+    found: Any = charged_decisions.annotate(asked=beginning).values_list(*_ATTEMPT_COLUMNS, "asked")
+    since = datetime.now(UTC) - REFUSAL_PERIOD
+    return [QuotaEvent(*attempt_row) for attempt_row in found.newest(ATTEMPTS_READ, since=since)]
 
 
 def caused_by(attempts: Iterable[QuotaEvent], cluster: str, namespace: str) -> list[Caused]:

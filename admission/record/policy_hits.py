@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -55,11 +56,8 @@ def hits_since(decisions: AuditEventQuerySet, since: datetime) -> RecentHits:
 
     A policy counts once for a decision, however many violations of it there are.
     """
-    recent = decisions.between(since, None)
     part = _part_between(since, datetime.now(UTC))
-    first_unread = list(recent.newest_first().values_list("created", flat=True)[READ : READ + 1])
-    if first_unread:
-        recent, since = recent.filter(created__gt=first_unread[0]), first_unread[0]
+    recent, first_unread = _newest_since(decisions, since)
     # Grouped by the texts: retries of one owner have the same violations, word for word.
     grouped = (
         recent.filter(reasons__gt="")
@@ -80,7 +78,37 @@ def hits_since(decisions: AuditEventQuerySet, since: datetime) -> RecentHits:
             hits = found.setdefault((cluster, *policy), PolicyHits())
             hits.would_deny += number
             hits.parts[of_part] += number
-    return RecentHits(by_policy=found, since=since, is_cut=bool(first_unread))
+    return RecentHits(by_policy=found, since=first_unread or since, is_cut=first_unread is not None)
+
+
+def observed_since(decisions: AuditEventQuerySet, since: datetime) -> Counter[PolicyKey]:
+    """As the ``would_deny`` of ``hits_since``, in half the time: for policies that only audit."""
+    recent, _ = _newest_since(decisions, since)
+    grouped = (
+        recent.filter(reasons__gt="")
+        .annotate(seen=Cast("observed", TextField()))
+        .exclude(seen="[]")
+        .order_by()
+        .values_list("cluster", "seen")
+        .annotate(number=Count("id"))
+    )
+    found: Counter[PolicyKey] = Counter()
+    for cluster, seen, number in grouped:
+        for policy in _policies_in(seen):
+            found[cluster, *policy] += number
+    return found
+
+
+def _newest_since(
+    decisions: AuditEventQuerySet, since: datetime
+) -> tuple[AuditEventQuerySet, datetime | None]:
+    """The newest ``READ`` decisions since a moment, and when the first of the others was made."""
+    recent = decisions.between(since, None)
+    newest = recent.newest_first().values_list("created", flat=True)
+    first_unread = next(iter(newest[READ : READ + 1]), None)
+    return (
+        recent if first_unread is None else recent.filter(created__gt=first_unread)
+    ), first_unread
 
 
 def _part_between(since: datetime, until: datetime) -> Case:

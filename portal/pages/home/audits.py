@@ -11,7 +11,7 @@ from django.db.models import Max, Q
 from django.urls import reverse
 from django.utils import timezone
 
-from admission.record.policy_hits import hits_since
+from admission.record.policy_hits import observed_since
 from engine.policy import Enforcement
 from policies import services, snapshot
 from policies.models import PolicyRevision
@@ -54,14 +54,13 @@ def auditing_policies(
     decisions: AuditEventQuerySet, since: datetime, words: str
 ) -> list[AuditingPolicy]:
     """Those that would have denied most since then; three queries."""
-    hits = hits_since(decisions, since).by_policy
-    modes = _modes({(cluster, namespace) for cluster, _, namespace, _ in hits})
+    observed = observed_since(decisions, since)
+    modes = _modes({(cluster, namespace) for cluster, _, namespace, _ in observed})
     found = [
-        (key, each.would_deny)
-        for key, each in hits.items()
-        if each.would_deny and modes.get(key) in {Enforcement.AUDIT, Enforcement.WARN}
-    ]
-    found = sorted(found, key=lambda each: -each[1])[:SHOWN]
+        (key, number)
+        for key, number in observed.most_common()
+        if modes.get(key) in {Enforcement.AUDIT, Enforcement.WARN}
+    ][:SHOWN]
     changed = _changed(key for key, _ in found)
     now = timezone.now()
     return [

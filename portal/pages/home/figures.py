@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import Count, Sum
 from django.db.models.functions import TruncDay, TruncHour
 
-from admission.models import Tally
+from admission.models import Tally, decision_id
 from admission.models.tally import column_of, stretch_of, with_hits
 from admission.models.tally import counted as tallied
 from engine.decision import Reason
@@ -182,15 +182,22 @@ class ResponseTimes:
 
 def response_times(decisions: AuditEventQuerySet) -> ResponseTimes:
     """Of the newest answers; one query."""
-    rows: Any = decisions.newest_first().values_list("cluster", "created", "duration_us")
+    # An id has the time of its decision, and is read in a tenth of the time.
+    rows: Any = decisions.newest_first().values_list("cluster", "id", "duration_us")
     newest = list(rows[:SAMPLE])
-    reviews: dict[str, datetime] = {}
-    for name, created, _ in newest:
-        reviews.setdefault(name, created)
+    reviews: dict[str, str] = {}
+    for name, decision, _ in newest:
+        reviews.setdefault(name, decision)
     times = [microseconds / 1000 for *_, microseconds in reversed(newest)]
     size = max(1, len(times) // _CHUNKS)
     chunks = [_part(times[at : at + size], 99) for at in range(0, len(times), size)]
-    return ResponseTimes(_part(times, 50), _part(times, 99), sparkline(chunks), len(times), reviews)
+    return ResponseTimes(
+        median=_part(times, 50),
+        p99=_part(times, 99),
+        line=sparkline(chunks),
+        number=len(times),
+        newest={name: decision_id.moment(decision) for name, decision in reviews.items()},
+    )
 
 
 def _part(times: Sequence[float], percent: int) -> float:

@@ -36,9 +36,10 @@ def needy_by_day(lines: Sequence[QuotaLine], now: datetime) -> list[int]:
         # The first moment that is not before the point; the newest point of each comes last.
         day = next(number for number, moment in enumerate(moments) if taken <= moment)
         by_day[day][uid] = used
+    line_of = {line.placed.key.uid: line for line in lines}
     # A quota without a point had nothing in use.
     numbers = [
-        sum(_is_near(line, used[uid]) for line in lines if (uid := line.placed.key.uid) in used)
+        sum(_is_near(line_of[uid], used[uid]) for uid in used if uid in line_of)
         for used in by_day
         if used
     ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from admission.explain.redecide import judge, request_of
-from admission.models import AuditEvent
+from admission.models import AuditEvent, decision_id
 from engine.quantity import ZERO, Quantity, QuantityError
 from policies import roles, snapshot
 
@@ -240,9 +240,9 @@ def _trials(edit: LimitEdit) -> list[LimitTrial]:
     cluster, namespace, _ = edit.line.place
     policies = _policies_with(snapshot.load(cluster, namespace), edit)
     owners = demand.owners[:TRIED]
-    oldest = min(owner.newest for owner in owners)
     decisions = [owner.decision for owner in owners]
     # The time selects the partitions to read.
+    oldest = decision_id.moment(min(decisions))
     events = AuditEvent.objects.filter(created__gte=oldest, id__in=decisions)
     event_by_id = {event.id: event for event in events}
     found = []

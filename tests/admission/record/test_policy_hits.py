@@ -9,7 +9,7 @@ import pytest
 
 from admission.models import AuditEvent, decision_id, partitions
 from admission.record import policy_hits
-from admission.record.policy_hits import PolicyHits, hits_since
+from admission.record.policy_hits import PolicyHits, hits_since, observed_since
 
 if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries
@@ -63,6 +63,23 @@ def test_what_would_be_refused_is_counted_apart_also_beside_a_refusal() -> None:
     refused(2, RQ, observed=[found_in(MP)])
     assert hits() == {OF_RQ: of_last_hour(denied=1), OF_MP: of_last_hour(would_deny=2)}
     assert hits()[OF_MP].total == 2
+
+
+def test_what_is_only_observed_is_counted_alone_as_with_all_hits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(policy_hits, "READ", 5)
+    decided(1, observed=[found_in(MP), found_in(MP)])
+    refused(2, RQ, observed=[found_in(MP), found_in(None)])
+    decided(3, observed=[found_in(MP)], cluster="other")
+    decided(4, observed=[found_in(RQ)], ago=DAY + timedelta(minutes=1))
+    refused(5, RQ)
+    decided(6)
+    for number in range(6):
+        expected = {key: each.would_deny for key, each in hits().items() if each.would_deny}
+        assert dict(observed_since(AuditEvent.objects.all(), NOW - DAY)) == expected
+        refused(10 + number, RQ, ago=timedelta(seconds=1))
+    assert expected == {}
 
 
 def test_refusals_without_a_policy_and_of_other_days_are_none_of_a_policy() -> None:

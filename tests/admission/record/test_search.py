@@ -259,6 +259,16 @@ def test_stretches_meet_and_cover_all(days: int, start: int) -> None:
     )
 
 
+def test_stretches_since_a_moment_end_with_its_own(spread: list[str]) -> None:
+    known = [days_ago(number) for number in range(40, 0, -1)]
+    since = partitions.bounds(days_ago(9))[0]
+    back = list(partitions.stretches_backward(known, start=days_ago(0), since=since))
+    begins = [begin for begin, _ in back if begin]
+    assert begins[-1] <= since < begins[-2]
+    newest = AuditEvent.objects.newest(len(spread), since=decision_id.moment(spread[2]))
+    assert [event.id for event in newest] == spread[:3]
+
+
 def test_the_page_reports_how_far_a_search_came(
     admin_client: Client, spread: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
