@@ -195,7 +195,7 @@ def guard(cursor: CursorWrapper, table: str) -> None:
 
 
 def stretches_backward(
-    days: Sequence[date], *, start: date, since: datetime | None = None
+    days: Sequence[date], *, start: date, since: datetime | None = None, growth: int = GROWTH
 ) -> Iterator[Stretch]:
     """Stretches of the record from a day into the past; ``days`` in order, possibly none.
 
@@ -209,7 +209,7 @@ def stretches_backward(
         yield begin, end
         if begin is None or (since and begin <= since):
             return
-        end, stretch_days = begin, min(GROWTH * stretch_days, LONGEST_STRETCH)
+        end, stretch_days = begin, min(growth * stretch_days, LONGEST_STRETCH)
 
 
 def stretches_forward(days: Sequence[date], *, start: date | None = None) -> Iterator[Stretch]:

@@ -23,6 +23,10 @@ APART: Final = timedelta(seconds=2)
 """The longest time between the calls of one request."""
 LOOKED: Final = 500
 """Calls beside one that are read to find the other."""
+_COLUMNS: Final = (
+    "created", "phase", "name", "cluster", "namespace", "kind", "sub_resource", "user",
+    "operation", "dry_run", "verdict", "reasons", "duration_us",
+)  # fmt: skip
 _FIRST, _SECOND = "mutate", "validate"
 _STRENGTHS: Final = (
     AnswerKind.ALLOWED, AnswerKind.MUTATED, AnswerKind.WOULD_DENY, AnswerKind.DENIED,
@@ -53,7 +57,10 @@ def stronger(one: _Call, other: _Call) -> _Call:
 
 
 def other_call_of(event: AuditEvent) -> AuditEvent | None:
-    """The other call of a recorded decision's request, if it is on record; one query."""
+    """The other call of a recorded decision's request, if it is on record; one query.
+
+    It has only what finds it, and its outcome and duration: no column that may be large.
+    """
     # Also the calls beside the other one, which may be theirs.
     beside = AuditEvent.objects.filter(
         cluster=event.cluster,
@@ -65,7 +72,8 @@ def other_call_of(event: AuditEvent) -> AuditEvent | None:
         user=event.user,
         dry_run=event.dry_run,
     )
-    return other_calls(beside.listed().newest_first()[:LOOKED]).get(event.id)
+    beside = beside.only(*_COLUMNS).newest_first()
+    return other_calls(beside[:LOOKED]).get(event.id)
 
 
 def _about(call: Sampled | AuditEvent) -> tuple[object, ...]:

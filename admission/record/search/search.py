@@ -9,6 +9,7 @@ filter costs the same over a large record as over a small one.
 from __future__ import annotations
 
 import json
+import time
 from bisect import bisect_left, bisect_right
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from django.db.models import Case, Count, F, Max, Min, TextField, Value, When
 from django.db.models.functions import Cast, StrIndex, Substr
 
 from admission.models import AnswerKind, Verdict, decision_id, outcome_of, partitions
-from admission.models.audit_event import CappedCount
+from admission.models.audit_event import COUNT_LIMIT, SEARCH_SECONDS, CappedCount
 from admission.record import owners
 from admission.record.filters import LENGTHS, AuditEventFilter
 
@@ -153,15 +154,22 @@ class Search:
         return Sample(rows=sample, before=before, older=older, searched_to=sample_ends)
 
     def extent(self) -> tuple[CappedCount, datetime | None]:
-        """The number of matches, and the oldest match if the newest sample has all matches.
+        """The number of matches, and the oldest match if a sample has all of them.
 
-        It reads only times: a sample also takes an excerpt of each request.
+        One statement both counts and finds the oldest: of the last days, where refusals that
+        repeat are more than are counted; then of the others, many days at once.
         """
-        matching_rows, sample_ends = self._matching()
-        moments = list(matching_rows.values_list("created", flat=True)[: SAMPLE + 1])
-        if sample_ends or len(moments) > SAMPLE:
-            return self.found.capped_count(), None
-        return CappedCount(len(moments)), moments[-1] if moments else None
+        number, oldest, search_ends = 0, None, time.monotonic() + SEARCH_SECONDS
+        days, today = partitions.recent_days(connections[self._base.db]), datetime.now(UTC).date()
+        for begin, end in partitions.stretches_backward(days, start=today, growth=DAYS):
+            rows = self.found.between(begin, end).order_by()[: COUNT_LIMIT + 1 - number]
+            totals = rows.aggregate(number=Count("id"), oldest=Min("created"))
+            number, oldest = number + totals["number"], totals["oldest"] or oldest
+            if number > COUNT_LIMIT:
+                return CappedCount(COUNT_LIMIT, is_capped=True), None
+            if begin and time.monotonic() > search_ends:
+                return CappedCount(number, is_capped=True), None
+        return CappedCount(number), oldest if number <= SAMPLE else None
 
     def _matching(self, before: str = "") -> tuple[AuditEventQuerySet, datetime | None]:
         """The matches that a sample is taken from, and where they end before the record does."""

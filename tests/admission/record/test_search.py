@@ -276,3 +276,32 @@ def test_the_page_reports_how_far_a_search_came(
     page = admin_client.get("/decisions/?cluster=nobody").content.decode()
     told = "No decision matches" if connection.vendor == "sqlite" else "Nothing found yet"
     assert told in page
+
+
+def test_an_extent_has_the_number_of_all_days_and_the_oldest(
+    spread: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = search.Search({"kind": "Pod"}, AuditEvent.objects.all())
+    assert found.extent() == (CappedCount(24), decision_id.moment(spread[-1]))
+    monkeypatch.setattr(search, "SAMPLE", 23)
+    assert found.extent() == (CappedCount(24), None)
+    monkeypatch.setattr(search, "COUNT_LIMIT", 3)
+    with CaptureQueriesContext(connection) as asked:
+        assert found.extent() == (CappedCount(3, is_capped=True), None)
+    assert len(asked) == 1
+
+
+def test_an_extent_stops_where_it_takes_long(
+    spread: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "SEARCH_SECONDS", -1.0)
+    number, oldest = search.Search({"kind": "Pod"}, AuditEvent.objects.all()).extent()
+    if connection.vendor == "sqlite":
+        assert (number, oldest) == (CappedCount(24), decision_id.moment(spread[-1]))
+    else:
+        assert (number, oldest) == (CappedCount(4, is_capped=True), None)
+
+
+def test_an_extent_of_nothing_has_no_oldest(spread: list[str]) -> None:
+    found = search.Search({"kind": "Pod", "reason": "none"}, AuditEvent.objects.all())
+    assert found.extent() == (CappedCount(0), None)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.portal.pages.decisions.conftest import Decided
 
 pytestmark = pytest.mark.django_db
-QUESTIONS = 25
+QUESTIONS = 24
 HOSTILE = [
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
