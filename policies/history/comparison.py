@@ -80,7 +80,7 @@ def compare_usage(
                         f" from {earlier[key][each]} to {later[key][each]}"
                         for each in names
                     ],
-                    fields=[f"used[{each}]" for each in names],
+                    amounts=[f"used[{each}]" for each in names],
                     before={"used": earlier[key]},
                     after={"used": later[key]},
                 )

@@ -12,6 +12,7 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, Final
 
+from django.db import connection
 from django.db.models import Max, Q
 
 from policies.models import Namespace, NamespaceClassVersion, PolicyRevision
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
 
 POLICY_KINDS: Final = ("LimitRange", "MetadataPolicy", "ResourceQuota")
 _DELETE: Final = PolicyRevision.Action.DELETE
+_LAST_WRITES: Final = """
+    WITH known (name) AS (VALUES {names})
+    SELECT name, (
+      SELECT MAX(cluster_revision) FROM policies_policyrevision
+      WHERE cluster = known.name AND created <= %s
+    ) FROM known
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,20 +58,31 @@ def revisions_at(clusters: Collection[str], instant: dt.datetime) -> dict[str, i
 
     Clusters without a write by then are left out.
     """
-    rows = PolicyRevision.objects.filter(cluster__in=clusters).order_by()
-    begun = dict(
-        rows.filter(created__lte=instant)
-        .values_list("cluster")
-        .annotate(last=Max("cluster_revision"))
-    )
+    begun = _begun(clusters, instant)
     if not begun:
         return {}
     last_writes = reduce(
         or_, (Q(cluster=name, cluster_revision=number) for name, number in begun.items())
     )
     # A write whose rows are not all there yet is still under way, and leaves what was before it.
-    under_way = set(rows.filter(last_writes, created__gt=instant).values_list("cluster", flat=True))
+    rows = PolicyRevision.objects.filter(last_writes, created__gt=instant).order_by()
+    under_way = set(rows.values_list("cluster", flat=True))
     return {name: number - (name in under_way) for name, number in begun.items()}
+
+
+def _begun(clusters: Collection[str], instant: dt.datetime) -> dict[str, int]:
+    """The last write of each cluster of which a row was there at an instant.
+
+    The index by cluster and write is read backwards, down to the first row that is old enough;
+    grouped, the database would read all revisions. Django cannot select from a list of values.
+    """
+    if not clusters:
+        return {}
+    names = ", ".join(["(%s)"] * len(clusters))
+    moment = connection.ops.adapt_datetimefield_value(instant)
+    with connection.cursor() as cursor:
+        cursor.execute(_LAST_WRITES.format(names=names), [*clusters, moment])
+        return {name: number for name, number in cursor.fetchall() if number is not None}
 
 
 def revision_at(cluster: str, instant: dt.datetime) -> int:
@@ -80,7 +99,8 @@ def in_force(
 ) -> PolicyRevisionQuerySet:
     """The revisions that made the objects that were there after so many writes of each cluster.
 
-    One statement, when it is read; narrow, order and slice it like any other.
+    One statement, when it is read; narrow, order and slice it like any other. What was before a
+    revision is not read: nobody asks it of the past.
     """
     reached = reduce(
         or_,
@@ -98,6 +118,7 @@ def in_force(
     found: PolicyRevisionQuerySet = (
         PolicyRevision.objects.filter(pk__in=ids)
         .exclude(action=_DELETE)
+        .defer("before")
         .order_by("cluster", "namespace", "kind", "name")
     )
     return found
