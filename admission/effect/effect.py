@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Avg, BooleanField, Case, Count, Max, Min, Q, Value, When
+from django.db.models import BooleanField, Case, Count, F, Max, Min, Q, Sum, Value, When
 
 from admission.models import AuditEvent, decision_id
 from admission.models.tally import column_of, with_hits
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from admission.effect.writes import ChangeWrite
     from admission.models import AuditEventQuerySet
 
+_Sum = tuple[int, int, int]  # number, µs of all, µs of the longest
 LONGEST: Final = timedelta(days=7)
 """Decisions from so long before each write to so long after it are compared."""
 MOST: Final = 20_000
@@ -110,7 +111,7 @@ def effect_of(
 ) -> ChangeEffect | None:
     """Compare the answers around each write of a change; None if nothing was written.
 
-    ``decisions`` are those that the user may see. Dry runs do not count. Four queries a write, and
+    ``decisions`` are those that the user may see. Dry runs do not count. Three queries a write, and
     at most ``MOST`` decisions of each side are read: where there are more, ``length`` is shorter.
     """
     if not writes:
@@ -121,8 +122,7 @@ def effect_of(
     by_owner: dict[tuple[str, ...], OwnerEffect] = {}
     for write, of_write in counted.items():
         around = of_write.between(write.at - length, write.at + length)
-        _count_answers((before, after), around, write.at)
-        _count_owners(by_owner, around, write.at)
+        _count((before, after), by_owner, around, write)
     return ChangeEffect(
         since=writes[0].at - length,
         until=writes[-1].at + length,
@@ -151,36 +151,46 @@ def _length(write: ChangeWrite, decisions: AuditEventQuerySet, now: datetime) ->
     return length
 
 
-def _count_answers(
-    sides: tuple[Answers, Answers], decisions: AuditEventQuerySet, at: datetime
+def _count(
+    sides: tuple[Answers, Answers],
+    found: dict[tuple[str, ...], OwnerEffect],
+    decisions: AuditEventQuerySet,
+    write: ChangeWrite,
 ) -> None:
-    rows = _with_side(with_hits(decisions.order_by()), at)
-    grouped = rows.values_list("is_after", "verdict", "has_hits").annotate(
-        Count("id"), Avg("duration_us"), Max("duration_us")
-    )
-    for is_after, verdict, has_hits, number, mean_us, longest_us in grouped:
+    """Count answers, and refusals by owner: one query, which reads each decision once.
+
+    The owner is what the object's name shows of it; its kind is the object's.
+    """
+    outcomes: dict[tuple[int, str], list[_Sum]] = {}
+    for is_after, verdict, has_hits, namespace, kind, name, *sums in _grouped(decisions, write.at):
+        number, sum_us, longest_us, oldest, newest = sums
         column = column_of(verdict, "hit" if has_hits else "")
-        sides[is_after].add(column, number, mean_us=float(mean_us), longest_us=longest_us)
-
-
-def _count_owners(
-    found: dict[tuple[str, ...], OwnerEffect], decisions: AuditEventQuerySet, at: datetime
-) -> None:
-    """Group refusals by what the object's name shows of its owner; its kind is the object's."""
-    refused = with_hits(decisions.filter(Q(verdict="denied") | Q(reasons__gt="")).order_by())
-    grouped = (
-        _with_side(refused, at)
-        .values_list("is_after", "verdict", "has_hits", "cluster", "namespace", "kind", "name")
-        .annotate(Count("id"), Min("id"), Max("id"))
-    )
-    for is_after, verdict, has_hits, *place, name, number, oldest, newest in grouped:
-        cluster, namespace, kind = place
+        outcomes.setdefault((is_after, column), []).append((number, sum_us, longest_us))
+        if not (has_hits or column == "denied"):
+            continue
         owner = owners.named(name.rstrip("-"))
-        key = (cluster, namespace, kind, owner)
+        key = (write.cluster, namespace, kind, owner)
         if key not in found:
-            found[key] = OwnerEffect(cluster=cluster, namespace=namespace, kind=kind, name=owner)
-        column = column_of(verdict, "hit" if has_hits else "")
+            place = {"cluster": write.cluster, "namespace": namespace}
+            found[key] = OwnerEffect(**place, kind=kind, name=owner)
         found[key].add(column, number, is_after=bool(is_after), ids=(oldest, newest))
+    for (is_after, column), parts in outcomes.items():
+        number = sum(part[0] for part in parts)
+        mean_us, longest_us = sum(part[1] for part in parts) / number, max(p[2] for p in parts)
+        sides[is_after].add(column, number, mean_us=mean_us, longest_us=longest_us)
+
+
+def _grouped(decisions: AuditEventQuerySet, at: datetime) -> Any:
+    """Decisions by side, outcome and namespace; refusals, and only they, by kind and name, too."""
+    is_refused = Q(verdict="denied") | Q(reasons__gt="")
+    refused = {
+        f"refused_{column}": Case(When(is_refused, then=F(column)), default=Value(""))
+        for column in ("kind", "name")
+    }
+    rows = _with_side(with_hits(decisions.order_by()), at).annotate(**refused)
+    return rows.values_list("is_after", "verdict", "has_hits", "namespace", *refused).annotate(
+        Count("id"), Sum("duration_us"), Max("duration_us"), Min("id"), Max("id")
+    )
 
 
 def _with_side(decisions: Any, at: datetime) -> Any:

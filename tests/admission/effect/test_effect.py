@@ -132,7 +132,7 @@ def test_the_number_of_queries_is_that_of_the_writes(
 ) -> None:
     for number in range(30):
         refused(f"web-{number}", AT + HOUR / 2)
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(3):
         compared()
 
 
