@@ -46,7 +46,7 @@ class StageFigures:
 def stage_figures(
     rollout: Rollout, *, items: Iterable[ChangeItem], user: Any, now: datetime
 ) -> list[StageFigures]:
-    """The newest stages that have begun, in their order; six queries each.
+    """The newest stages that have begun, in their order; five queries each.
 
     ``items`` are those that the user sees: nothing is counted elsewhere.
     """
