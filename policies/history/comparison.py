@@ -8,27 +8,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
-from engine.resource_list import parse
+from engine.resource_list import parse, remove_zeros, subtract
 from policies import roles
 from policies.history.compare import PastDifference, compare
 from policies.history.horizon import horizon
 from policies.history.objects import in_force, objects_of, revisions_at
-from policies.history.policy_sets import used_of
+from policies.history.policy_sets import used_texts
 from policies.history.roles import clusters_seen, role_bindings_at
-from policies.history.usage import moved_between
+from policies.history.usage import growth_between, used_at
 from policies.models.roles import scope_covers
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Collection, Mapping, Sequence
-    from uuid import UUID
 
+    from policies.history.objects import PastObject
     from policies.history.roles import PastBinding
 
 USAGE_KIND: Final = "QuotaUsage"
 ROLE_KIND: Final = "RoleBinding"
 _QUOTA: Final = ("ResourceQuota",)
+_Used = dict[tuple[str, ...], "Mapping[str, str]"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +63,7 @@ def compare_usage(
     clusters: Collection[str], begin: dt.datetime, end: dt.datetime, *, namespace: str = ""
 ) -> list[PastDifference]:
     """The quotas that were there at both instants, and used other amounts."""
-    moved = moved_between(*sorted((begin, end)), namespace=namespace)
-    earlier, later = (_used(clusters, instant, moved) for instant in (begin, end))
+    earlier, later = _used(clusters, begin, end, namespace)
     found = []
     for key in sorted(earlier.keys() & later.keys()):
         _, cluster, place, name = key
@@ -89,14 +90,39 @@ def compare_usage(
 
 
 def _used(
+    clusters: Collection[str], begin: dt.datetime, end: dt.datetime, namespace: str
+) -> tuple[_Used, _Used]:
+    """What the quotas that moved used at both instants, by uid and place.
+
+    The journal is added up from the later instant on once, and between the two once.
+    """
+    first, last = sorted((begin, end))
+    growth = growth_between(first, last, namespace=namespace)
+    if not growth:
+        return {}, {}
+    of_first, of_last = (_quotas(clusters, instant, growth) for instant in (first, last))
+    used_last = used_at(of_first.keys() | of_last.keys(), last)
+    used_first = {uid: remove_zeros(subtract(used_last[uid], growth[uid])) for uid in used_last}
+    earlier = _by_place(of_first, used_texts(of_first, first, used_first))
+    later = _by_place(of_last, used_texts(of_last, last, used_last))
+    return (earlier, later) if begin <= end else (later, earlier)
+
+
+def _quotas(
     clusters: Collection[str], instant: dt.datetime, uids: Collection[UUID]
-) -> dict[tuple[str, ...], Mapping[str, str]]:
-    if not uids:
-        return {}
+) -> dict[UUID, PastObject]:
     rows = in_force(revisions_at(clusters, instant), kinds=_QUOTA)
-    quotas = objects_of(rows.filter(uid__in=[str(each) for each in uids]))
-    used = used_of(quotas, instant)
-    return {(each.uid, each.cluster, each.namespace, each.name): used[each.uid] for each in quotas}
+    found = objects_of(rows.filter(uid__in=[str(each) for each in uids]))
+    return {UUID(each.uid): each for each in found}
+
+
+def _by_place(
+    quotas: Mapping[UUID, PastObject], used: Mapping[str, Mapping[str, str]]
+) -> dict[tuple[str, ...], Mapping[str, str]]:
+    return {
+        (each.uid, each.cluster, each.namespace, each.name): used[each.uid]
+        for each in quotas.values()
+    }
 
 
 def compare_roles(

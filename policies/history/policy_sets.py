@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterable, Mapping, Sequence
 
+    from engine.resource_list import ResourceList
     from policies.history.objects import PastObject
 
 _LIMITED: Final = "limitedResources"
@@ -61,8 +62,14 @@ def used_of(
     Tracked names that nothing was charged to are 0; those that were not counted yet are left out.
     """
     quotas = {UUID(each.uid): each for each in policies if each.kind == "ResourceQuota"}
+    return used_texts(quotas, instant, used_at(quotas, instant, without=without))
+
+
+def used_texts(
+    quotas: Mapping[UUID, PastObject], instant: dt.datetime, used: Mapping[UUID, ResourceList]
+) -> dict[str, dict[str, str]]:
+    """The same of quotas by uid, from what they were charged at the instant."""
     uncounted = _uncounted(quotas, instant)
-    used = used_at(quotas, instant, without=without)
     return {
         str(uid): to_json(
             {
@@ -78,7 +85,8 @@ def used_of(
 def _uncounted(quotas: Mapping[UUID, PastObject], instant: dt.datetime) -> dict[UUID, set[str]]:
     """The names that were counted after an instant at the earliest, of each quota."""
     found: dict[UUID, set[str]] = {uid: set() for uid in quotas}
-    for uid, names in ResourceQuota.objects.filter(uid__in=quotas).values_list("uid", "uncounted"):
+    stored = ResourceQuota.objects.filter(uid__in=quotas).order_by()
+    for uid, names in stored.values_list("uid", "uncounted"):
         found[uid].update(names)
     counted_later = PolicyRevision.objects.filter(
         kind=COUNTED_QUOTAS,

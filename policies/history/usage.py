@@ -50,8 +50,10 @@ def used_at(
     return {uid: remove_zeros(total) for uid, total in totals.items()}
 
 
-def moved_between(begin: dt.datetime, end: dt.datetime, *, namespace: str = "") -> set[UUID]:
-    """The quotas of which, by the journal, other amounts were charged at the end; one query."""
+def growth_between(
+    begin: dt.datetime, end: dt.datetime, *, namespace: str = ""
+) -> dict[UUID, ResourceList]:
+    """By how much, by the journal, the amounts of quotas changed that did; one query."""
     entries = LedgerEntry.objects.exclude(action__in=_WITHOUT_GROWTH)
     entries = entries.filter(created__gt=begin, created__lte=end)
     if namespace:
@@ -59,7 +61,8 @@ def moved_between(begin: dt.datetime, end: dt.datetime, *, namespace: str = "") 
     totals: dict[UUID, ResourceList] = {}
     for uid, growth in _growth(entries):
         totals[uid] = add(totals.get(uid, {}), growth)
-    return {uid for uid, total in totals.items() if remove_zeros(total)}
+    moved = {uid: remove_zeros(total) for uid, total in totals.items()}
+    return {uid: growth for uid, growth in moved.items() if growth}
 
 
 def _charged_now(quota_uids: Collection[UUID], without: str) -> dict[UUID, ResourceList]:
@@ -77,7 +80,8 @@ def _of_deleted_clusters(quota_uids: Collection[UUID]) -> set[UUID]:
     """Those of some quotas that were charged in a cluster that is deleted."""
     if not quota_uids:
         return set()
-    known = ResourceQuota.objects.filter(uid__in=quota_uids).values_list("uid", flat=True)
+    rows = ResourceQuota.objects.filter(uid__in=quota_uids).order_by()
+    known = rows.values_list("uid", flat=True)
     gone = LedgerEntry.objects.filter(quota_uid__in=set(quota_uids) - set(known))
     gone = gone.exclude(cluster_id__in=Cluster.objects.values("pk")).order_by()
     return set(gone.values_list("quota_uid", flat=True).distinct())

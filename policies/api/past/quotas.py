@@ -34,7 +34,8 @@ def past_quotas(user: Any, instant: dt.datetime) -> Iterator[QuotaOfThen]:
     rows = roles.visible(rows, user, cluster="cluster", namespace="namespace")
     found = history.objects_of(rows)
     used = history.used_of(found, instant)
-    numbers = {str(uid): pk for uid, pk in ResourceQuota.objects.values_list("uid", "pk")}
+    rows_now = ResourceQuota.objects.order_by()
+    numbers = {str(uid): pk for uid, pk in rows_now.values_list("uid", "pk")}
     for each in sorted(found, key=lambda each: (each.namespace, each.cluster, each.name.encode())):
         try:
             quota = decode_resource_quota(history.with_status(each, used[each.uid]))
