@@ -14,7 +14,6 @@ from admission.record.policy_hits import PolicyHits, hits_since
 from engine.policy import Enforcement
 from policies import roles
 from policies.drafts.kinds import BY_NAME
-from policies.models import PolicyRevision
 from portal.pages.lists import page_of
 from portal.pages.policies.choices import (
     FacetFigures,
@@ -39,7 +38,9 @@ from portal.pages.policies.selection import (
     PORTAL_ONLY,
     PolicySelection,
     asked_by,
+    authors_of,
     key_of,
+    sync_word,
 )
 from portal.pages.shell.chosen import visible_clusters
 from portal.pages.views import ClusterPage, PortalPage, names_of, route_of
@@ -172,13 +173,13 @@ def _grouped(lines: list[dict[str, Any]], group: str, counts: PolicyCounts) -> l
 def lines_of(rows: Iterable[PolicyRow], hits: RecentHits) -> list[dict[str, Any]]:
     """The rows with addresses, the author of the last change, hits and state; two queries."""
     lines = list(rows)
-    authors, states = _authors_of(lines), _states_of(lines)
+    authors, states = authors_of(lines), _states_of(lines)
     for line in lines:
         key = key_of(line)
-        line["user"] = authors.get((*key, line["revision"]), "")
+        line["user"] = authors.get((line["kind_name"], line["id"]), "")
+        line["sync"] = states.get(key, PORTAL_ONLY)
         line["hits"] = hits.by_policy.get(key, NO_HITS)
         line["bars"] = _bars(line["hits"].parts)
-        line["sync"] = states.get(key, PORTAL_ONLY)
         line["address"], line["history"] = _row_addresses(line)
         line["label_words"] = ", ".join(f"{key}={value}" for key, value in line["labels"].items())
         line["pick"] = "/".join(key)
@@ -201,36 +202,18 @@ def _bars(parts: Sequence[int]) -> str:
     )
 
 
-def _names_in(lines: Iterable[PolicyRow]) -> dict[str, set[Any]]:
-    """Lookups that match these objects, and a few others: each is known by its whole key."""
-    of_column = {"kind": "kind_name", "namespace": "namespace_text", "name": "name"}
-    return {f"{name}__in": {line[column] for line in lines} for name, column in of_column.items()}
-
-
-def _authors_of(lines: Sequence[PolicyRow]) -> Mapping[tuple[Any, ...], str]:
-    revisions = PolicyRevision.objects.filter(
-        **_names_in(lines),
-        cluster__in={line["cluster_text"] for line in lines},
-        number__in={line["revision"] for line in lines},
-    )
-    columns = revisions.values_list("cluster", "kind", "namespace", "name", "number", "user")
-    return {tuple(revision): user for *revision, user in columns}
-
-
 def _states_of(lines: Sequence[PolicyRow]) -> Mapping[tuple[str, ...], str]:
+    of_column = {"kind": "kind_name", "namespace": "namespace_text", "name": "name"}
+    # Lookups that match these objects, and a few others: each is known by its whole key.
     objects = SyncedObject.objects.filter(
-        **_names_in(lines), cluster__name__in={line["cluster_text"] for line in lines}, gone=None
+        **{f"{name}__in": {line[column] for line in lines} for name, column in of_column.items()},
+        cluster__name__in={line["cluster_text"] for line in lines},
+        gone=None,
     )
     columns = objects.values_list(
         "cluster__name", "kind", "namespace", "name", "state", "cluster__connection__is_paused"
     )
-    return {tuple(key): _sync_word(state, bool(paused)) for *key, state, paused in columns}
-
-
-def _sync_word(state: str, is_paused: bool) -> str:  # noqa: FBT001 - a column of the same row
-    if state != SyncedObject.State.PENDING:
-        return state
-    return "paused" if is_paused else "writing"
+    return {tuple(key): sync_word(state, is_paused) for *key, state, is_paused in columns}
 
 
 def _row_addresses(row: PolicyRow) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, Subquery, Value, When
+from django.db.models import CharField, Count, F, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from policies import roles
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     PolicyRow = dict[str, Any]
 
+_OF_POLICY: Final = ("namespace__cluster", "namespace__name")
+_OF_PRIORITY_CLASS: Final = ("cluster", "")
+"""The paths to the cluster and to the name of the namespace."""
 POLICY_MODELS: Final[Mapping[str, Any]] = {
     model.kind: model for model in (LimitRange, MetadataPolicy, ResourceQuota)
 }
@@ -110,9 +113,11 @@ def asked_by(query: Mapping[str, str]) -> Asked:
 class PolicySelection:
     """The policies that a person may see and asks for."""
 
-    def __init__(self, user: Any, asked: Asked, *, terms: Terms | None = None) -> None:
+    def __init__(self, user: Any, asked: Asked) -> None:
         self.user, self.asked = user, asked
-        self._terms = terms or Terms(asked.words)
+        self._terms = Terms(asked.words)
+        # By what is asked: a page asks the same for its rows, its facets and its first rows.
+        self._built: dict[tuple[Asked, bool], dict[str, Any]] = {}
 
     def rows(self, *, without: Iterable[PolicyRow] = ()) -> Any:
         """One query of all kinds, in the order asked for; some rows can be left out."""
@@ -151,14 +156,14 @@ class PolicySelection:
     def counts(self) -> PolicyCounts:
         """How many there are by the fields that have facets, chosen or not; one query."""
         by_kind = self._asking(**dict.fromkeys(COUNTED, "")).queries(all_kinds=True)
-        columns = ("kind_name", "cluster_text", "namespace_text", "mode", "sync_text")
+        columns = ("kind_name", "cluster_text", "namespace_text", "mode", "state", "is_paused")
         queries = [query.values_list(*columns) for query in by_kind.values()]
         return PolicyCounts.of(self.asked, _grouped(queries))
 
     def by_user(self) -> Counter[str]:
         """How many each person changed last, chosen or not; one query."""
         queries = [
-            query.annotate(user_text=_user_text(kind)).values_list("user_text")
+            query.annotate(user_text=_user_text(kind, *_OF_POLICY)).values_list("user_text")
             for kind, query in self._asking(user="").queries().items()
             if kind in POLICY_MODELS
         ]
@@ -176,14 +181,22 @@ class PolicySelection:
         return found
 
     def _asking(self, **other: str) -> PolicySelection:
-        return PolicySelection(self.user, replace(self.asked, **other), terms=self._terms)
+        other_selection = PolicySelection(self.user, replace(self.asked, **other))
+        other_selection._terms, other_selection._built = self._terms, self._built
+        return other_selection
 
-    def queries(self, *, all_kinds: bool = False) -> dict[str, Any]:
-        """A query for each kind, with columns of the same names.
+    def queries(self, *, all_kinds: bool = False) -> Mapping[str, Any]:
+        """A query for each kind, with columns of the same names; built once.
 
         The state in the cluster is among them only where it is counted or asked for: each row
         looks it up.
         """
+        asked = (self.asked, all_kinds)
+        if asked not in self._built:
+            self._built[asked] = self._queries(all_kinds=all_kinds)
+        return self._built[asked]
+
+    def _queries(self, *, all_kinds: bool) -> dict[str, Any]:
         kind, with_sync = self.asked.kind, all_kinds or bool(self.asked.sync)
         queries = {
             name: self._policies(model, with_sync=with_sync)
@@ -219,12 +232,13 @@ class PolicySelection:
             mode=F("enforcement"),
         )
         if with_sync:
-            state = _sync_text(model.kind, "namespace__cluster", "namespace__name")
-            found = found.annotate(sync_text=state)
+            found = _with_state(found, model.kind, *_OF_POLICY)
         if asked.sync:
-            found = found.filter(sync_text=asked.sync)
+            found = found.filter(_in_state(asked.sync))
         if asked.user:
-            found = found.annotate(user_text=_user_text(model.kind)).filter(user_text=asked.user)
+            found = found.annotate(user_text=_user_text(model.kind, *_OF_POLICY)).filter(
+                user_text=asked.user
+            )
         # Without an order: SQLite allows none in the parts of a UNION.
         return found.order_by()
 
@@ -239,21 +253,21 @@ class PolicySelection:
             mode=Value("", output_field=CharField()),
         )
         if with_sync:
-            seen = seen.annotate(sync_text=_sync_text(PRIORITY_CLASS.name, "cluster", ""))
+            seen = _with_state(seen, PRIORITY_CLASS.name, *_OF_PRIORITY_CLASS)
         asked = self.asked
         if asked.namespace or asked.mode or asked.user:
             seen = seen.none()
         if asked.cluster:
             seen = seen.filter(cluster__name=asked.cluster)
         if asked.sync:
-            seen = seen.filter(sync_text=asked.sync)
+            seen = seen.filter(_in_state(asked.sync))
         if asked.label:
             seen = seen.filter(has_label(asked.label))
         return seen.filter(self._terms.of_priority_classes()).order_by()
 
 
-def _sync_text(kind: str, cluster: str, namespace: str) -> Case:
-    """The word for whether the cluster has the policy: one look into an index for each."""
+def _with_state(policies: Any, kind: str, cluster: str, namespace: str) -> Any:
+    """Policies with what ``sync_word`` wants: one look into an index for each."""
     found = SyncedObject.objects.filter(
         cluster=OuterRef(f"{cluster}_id"),
         kind=kind,
@@ -261,23 +275,37 @@ def _sync_text(kind: str, cluster: str, namespace: str) -> Case:
         name=OuterRef("name"),
         gone=None,
     )
-    state = Subquery(found.values("state")[:1])
-    is_paused = {f"{cluster}__connection__is_paused": True}
-    is_pending = Q(Exists(found.filter(state=SyncedObject.State.PENDING)))
-    return Case(
-        When(is_pending & Q(**is_paused), then=Value("paused")),
-        When(is_pending, then=Value("writing")),
-        default=Coalesce(state, Value(PORTAL_ONLY)),
-        output_field=CharField(),
+    return policies.annotate(
+        state=Subquery(found.order_by().values("state")[:1]),
+        is_paused=F(f"{cluster}__connection__is_paused"),
     )
 
 
-def _user_text(kind: str) -> Coalesce:
+def _in_state(word: str) -> Q:
+    """What ``sync_word`` has this word for."""
+    pending = Q(state=SyncedObject.State.PENDING)
+    if word == "paused":
+        return pending & Q(is_paused=True)
+    if word == "writing":
+        return pending & (Q(is_paused=False) | Q(is_paused=None))
+    if word == PORTAL_ONLY:
+        return Q(state=None)
+    return Q(state=word) & ~pending
+
+
+def sync_word(state: str | None, is_paused: object) -> str:
+    """The word for whether a cluster has a policy, by the state of its object, if there is one."""
+    if state != SyncedObject.State.PENDING:
+        return state or PORTAL_ONLY
+    return "paused" if is_paused else "writing"
+
+
+def _user_text(kind: str, cluster: str, namespace: str) -> Coalesce:
     """Who wrote the version in force; empty for what has no history: one look into an index."""
     written = PolicyRevision.objects.filter(
-        cluster=OuterRef("namespace__cluster__name"),
+        cluster=OuterRef(f"{cluster}__name"),
         kind=kind,
-        namespace=OuterRef("namespace__name"),
+        namespace=OuterRef(namespace) if namespace else "",
         name=OuterRef("name"),
         number=OuterRef("revision"),
     )
@@ -293,26 +321,30 @@ class PolicyCounts:
 
     @classmethod
     def of(cls, asked: Asked, groups: Iterable[tuple[Any, ...]]) -> PolicyCounts:
-        """Add up groups of the fields of ``COUNTED``, each with its number behind them."""
+        """Add up groups of kind, cluster, namespace, mode, and state, each with its number."""
         by_field: dict[str, Counter[str]] = {name: Counter() for name in COUNTED}
-        counters = list(by_field.items())
-        chosen = [
-            (place, name, choice)
-            for place, name in enumerate(COUNTED)
-            if name != "kind" and (choice := getattr(asked, name))
-        ]
-        kind_place = COUNTED.index("kind")
+        chosen = {
+            name: choice for name in COUNTED if name != "kind" and (choice := getattr(asked, name))
+        }
         # Of no kind priority classes are none; to choose from, they are counted as well.
         kinds = {asked.kind} if asked.kind else set(POLICY_MODELS)
-        for *values, number in groups:
-            missed = [name for place, name, choice in chosen if values[place] != choice]
-            if values[kind_place] not in kinds:
+        # Most groups differ by their namespace alone, which is looked at by itself.
+        of_place: dict[tuple[Any, ...], Counter[str]] = {}
+        for kind, cluster, namespace, *others, number in groups:
+            of_place.setdefault((kind, cluster, *others), Counter())[namespace] += number
+        for (kind, cluster, mode, state, is_paused), by_namespace in of_place.items():
+            sync = sync_word(state, is_paused)
+            group = {"kind": kind, "cluster": cluster, "mode": mode, "sync": sync}
+            missed = [name for name, value in group.items() if chosen.get(name, value) != value]
+            if kind not in kinds:
                 missed.append("kind")
-            if len(missed) > 1:
+            if not missed:
+                by_field["namespace"].update(by_namespace)
+            number = by_namespace[asked.namespace] if asked.namespace else by_namespace.total()
+            if len(missed) > 1 or not number:
                 continue
-            for (name, counter), value in zip(counters, values, strict=True):
-                if not missed or missed[0] == name:
-                    counter[value] += number
+            for name in missed or group:
+                by_field[name][group[name]] += number
         return cls(asked, by_field)
 
     @property
@@ -325,6 +357,22 @@ class PolicyCounts:
         found = self.by_field["kind"].copy()
         found[""] = sum(found[kind] for kind in POLICY_MODELS)
         return found
+
+
+def authors_of(rows: Iterable[PolicyRow]) -> Mapping[tuple[str, int], str]:
+    """Who wrote the version in force, by kind and id; one query."""
+    by_kind: dict[str, list[int]] = {}
+    for row in rows:
+        by_kind.setdefault(row["kind_name"], []).append(row["id"])
+    queries = []
+    for kind, ids in by_kind.items():
+        model = POLICY_MODELS.get(kind, PriorityClass)
+        place = _OF_POLICY if kind in POLICY_MODELS else _OF_PRIORITY_CLASS
+        named = model.objects.filter(pk__in=ids).annotate(
+            kind_name=Value(kind, output_field=CharField()), user_text=_user_text(kind, *place)
+        )
+        queries.append(named.order_by().values_list("kind_name", "id", "user_text"))
+    return {(kind, pk): author for kind, pk, author in (_union(queries) if queries else ())}
 
 
 def key_of(row: PolicyRow) -> tuple[str, str, str, str]:
