@@ -52,8 +52,14 @@ class DaysDecisions:
         return self.denied - self.denied_before
 
 
+def number_decided(cluster: str, namespace: str) -> int:
+    """The decisions of the last 24 hours; one query, of the index of places alone."""
+    events = AuditEvent.objects.for_cluster(cluster).for_namespace(namespace)
+    return events.filter(created__gte=timezone.now() - DAY).count()
+
+
 def decisions_of(cluster: str, namespace: str) -> DaysDecisions:
-    """Count both days; two queries by the index of places."""
+    """Count both days; two queries, of which that of today reads rows: no index has reasons."""
     now = timezone.now()
     events = AuditEvent.objects.for_cluster(cluster).for_namespace(namespace)
     today = with_hits(events.filter(created__gte=now - DAY).order_by())

@@ -53,6 +53,16 @@ class OverviewView(NamespaceTabPage):
         hits = hits_since(here, datetime.now(UTC) - figures.DAY)
         return groups_of(self.policies, hits.by_policy)
 
+    @cached_property
+    def decisions(self) -> figures.DaysDecisions:
+        """The decisions of the last 24 hours in numbers."""
+        return figures.decisions_of(self.cluster.name, self.namespace.name)
+
+    @cached_property
+    def decided(self) -> int:
+        """How many decisions there were: counted with the others."""
+        return self.decisions.total
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The boxes of the page; a fixed number of queries for any number of policies."""
         cluster, name = self.cluster, self.namespace.name

@@ -13,7 +13,7 @@ from django.urls import reverse
 from policies import roles, snapshot
 from policies.models import Namespace
 from portal.pages.clusters.status import NEEDS_A_LOOK
-from portal.pages.namespaces.figures import DaysDecisions, decisions_of
+from portal.pages.namespaces.figures import number_decided
 from portal.pages.namespaces.policies import groups_of
 from portal.pages.views import ClusterPage
 from sync.models import SyncedObject
@@ -60,9 +60,9 @@ class NamespaceTabPage(ClusterPage):
         return groups_of(self.policies)
 
     @cached_property
-    def decisions(self) -> DaysDecisions:
-        """The decisions of the last 24 hours in numbers."""
-        return decisions_of(self.cluster.name, self.namespace.name)
+    def decided(self) -> int:
+        """How many decisions there were in the last 24 hours."""
+        return number_decided(self.cluster.name, self.namespace.name)
 
     def names(self) -> dict[str, Any]:
         """The names that every part of the page needs."""
@@ -108,7 +108,7 @@ class NamespaceTabPage(ClusterPage):
         for route, label in tabs.items():
             if route == "decisions":
                 address = f"{reverse('decision-list')}?{query}"
-                yield NamespaceTab(label, address, "", self.decisions.total)
+                yield NamespaceTab(label, address, "", self.decided)
                 continue
             current = "page" if route == self.tab else ""
             yield NamespaceTab(label, reverse(route, args=place), current, numbers.get(route))
