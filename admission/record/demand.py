@@ -64,7 +64,7 @@ def waiting_owners(
     since = datetime.now(UTC) - WAITING
     charged = visible.charged()
     refused = charged.denied()
-    # An id has the time of its decision, and is read in a tenth of the time.
+    # An id has the time of its decision, and costs less to read than a moment.
     denials: Any = (refused.for_reason(reason) if reason else refused).values_list(
         "cluster", "namespace", "kind", "name", "id", "violations"
     )

@@ -82,7 +82,7 @@ def hits_since(decisions: AuditEventQuerySet, since: datetime) -> RecentHits:
 
 
 def observed_since(decisions: AuditEventQuerySet, since: datetime) -> Counter[PolicyKey]:
-    """As the ``would_deny`` of ``hits_since``, in half the time: for policies that only audit."""
+    """As the ``would_deny`` of ``hits_since``, without counting what was refused."""
     recent, _ = _newest_since(decisions, since)
     grouped = (
         recent.filter(reasons__gt="")

@@ -62,7 +62,7 @@ class TopCauses:
 
 def top_causes(decisions: AuditEventQuerySet, since: datetime, now: datetime) -> TopCauses:
     """Group the denials since then; two queries."""
-    # An id has the time of its decision, and is read in a tenth of the time.
+    # An id has the time of its decision, and costs less to read than a moment.
     rows: Any = decisions.denied().values_list(
         "cluster", "namespace", "kind", "name", "reasons", "id"
     )
