@@ -51,7 +51,7 @@ test-e2e: setup-dev ## run Kubernetes' own tests of ranges and quotas, ROUNDS=3 
 	@$(if $(QUICK),:,$(PY) -m tests.cluster.build && nice -n 10 $(PY) -m tests.upstream.build || [ $$? -eq 3 ])
 	@QUICK=$(QUICK) RESYNC=$(RESYNC) ROUNDS=$(or $(ROUNDS),$(if $(WHOLE),3,1)) $(PY) -m pytest -n 0 -p no:randomly -rsfE -m upstream $(if $(ONLY),-k $(ONLY)) tests/upstream
 
-test-ui: setup-dev ## visit pages with Chromium: all journeys, and each page in a sample of its looks; WHOLE=1 in all
+test-ui: setup-dev ## visit pages with Chromium: all journeys, and a sample of the pages and their looks; WHOLE=1 all
 	@$(PY) -m portal.dev.bundle
 	@PAGE_LOOKS=$(if $(WHOLE),6,1) $(PY) -m pytest -n 2 --dist loadfile -rsfE $(SAMPLE) -m "ui$(BRIEF)" tests/browser
 

@@ -67,8 +67,8 @@ class CompleteList:
 class LedgerChanges:
     """Counts of charges; ``vanished`` are those of objects that disappeared from the list.
 
-    ``recheck``: objects that were seen with less than they are charged, while an admitted update
-    may be under way; and the time from which seeing them again can lower their charges.
+    ``recheck``: uids of objects that were seen with less than they are charged, while an admitted
+    update may be under way; and the time from which seeing them again can lower their charges.
     """
 
     confirmed: int = 0
@@ -117,6 +117,12 @@ def apply_list(
     return met
 
 
+def too_early(seen: CompleteList) -> set[str]:
+    """Find the objects whose charges are too high, and were updated too lately to be lowered."""
+    recent = _open_charges(seen, updated__gte=seen.started - LIST_MARGIN)
+    return {charge.object_uid for charge in recent if _is_too_early(charge, seen)}
+
+
 def _open_charges(seen: CompleteList, **which: object) -> Iterable[Charge]:
     open_charges = Charge.objects.filter(
         cluster_id=seen.cluster_id, resource=seen.resource, state__in=OPEN_STATES, **which
@@ -148,9 +154,26 @@ def _wanted_amounts(charge: Charge, seen: CompleteList) -> ResourceList | None:
     if live.counted is None:
         return held
     names, counted = seen.names.get(charge.quota_uid, ()), live.counted.get(charge.quota_uid, {})
-    # An update that was admitted shortly before the list began may be missing on it.
+    return corrected(held, counted, names=names, lowers=_is_certain(charge, live, seen))
+
+
+def _is_certain(charge: Charge, live: LiveObject, seen: CompleteList) -> bool:
+    """Whether no update is under way: one admitted shortly before the list may be missing on it."""
     latest_update = seen.started if live.is_final else seen.started - LIST_MARGIN
-    return corrected(held, counted, names=names, lowers=charge.updated < latest_update)
+    return charge.updated < latest_update
+
+
+def _is_too_early(charge: Charge, seen: CompleteList) -> bool:
+    """Whether a charge is more than its object counts, and may not be lowered yet."""
+    live = seen.objects.get(charge.object_uid)
+    if live is None or live.counted is None or _is_certain(charge, live, seen):
+        return False
+    names, counted = seen.names.get(charge.quota_uid, ()), live.counted.get(charge.quota_uid, {})
+    held = parse(charge.amounts)
+    lowered, kept = (
+        corrected(held, counted, names=names, lowers=lowers) for lowers in (True, False)
+    )
+    return not same_amounts(lowered, kept)
 
 
 def _is_news(charge: Charge, seen: CompleteList, *, believe: bool) -> bool:

@@ -113,10 +113,13 @@ class CountedWatches:
         objects = self._objects.get(resource)
         if objects is None or not self._is_listed(resource):
             return
-        is_believed = await self._jobs.run(
+        met = await self._jobs.run(
             ledger_changes.meet_list, self._cluster, lease, resource, objects, quotas
         )
-        if not is_believed:
+        # The events that lowered these may have come before the list: nobody else looks again.
+        for item in objects.find(met.recheck):
+            self._inbox.put(resource, WatchedChange(item))
+        if not met.is_believed:
             asyncio.get_running_loop().call_later(DOUBT, self._list_again, resource)
 
     def look_again(self, due: Mapping[GroupVersionResource, Mapping[str, dt.datetime]]) -> None:

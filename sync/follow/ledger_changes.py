@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.resource_quota import resources_of
 from policies import services
 from policies.db.clock import read_clock
 from policies.ledger import observed
-from policies.ledger.live_objects import apply_list
+from policies.ledger.live_objects import apply_list, too_early
 from policies.models import LedgerPass
 from sync import policy_writes
 from sync.connect.permissions import CONFIGURATION
@@ -50,6 +50,16 @@ DEFAULT_TIMEOUT: Final = 10
 """Seconds that a webhook has if its configuration does not say."""
 LONGEST_MARGIN: Final = dt.timedelta(seconds=30)
 """The longest timeout that Kubernetes allows: assumed where the configurations cannot be read."""
+
+
+class MetList(NamedTuple):
+    """What comparing the ledger with a list leaves to do.
+
+    ``recheck``: the uids of objects whose charges are too high, but too new to be lowered.
+    """
+
+    is_believed: bool
+    recheck: Collection[str]
 
 
 def release_gone(
@@ -115,19 +125,20 @@ def meet_list(
     resource: GroupVersionResource,
     objects: CountedObjects,
     figures: Mapping[tuple[str, str], Item],
-) -> bool:
-    """Compare the ledger with all objects of a resource; False if the list was not believed.
+) -> MetList:
+    """Compare the ledger with all objects of a resource.
 
     ``figures`` are the cluster's quotas, whose status counts where its own plugin enforces.
     """
     places = places_of(cluster)
     if not resources_in(places).get(resource):
-        return True
+        return MetList(is_believed=True, recheck=())
     _add_figures(places, figures)
     complete = complete_list(cluster, resource, places, objects.all(), started=read_clock())
     meet_charges(cluster, complete, lease.guard)
     passes = LedgerPass.objects.filter(cluster=cluster, resource=str(resource))
-    return not passes.exclude(doubted=None).exists()
+    is_believed = not passes.exclude(doubted=None).exists()
+    return MetList(is_believed, recheck=too_early(complete))
 
 
 def count_new(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import zlib
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -25,6 +26,32 @@ ARGUMENTS: Final = (
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--font-render-hinting=none",
 )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where tests are sampled, make each journey with one hand, drawn by the random seed."""
+    if config.getoption("one_in") == 1:
+        return
+    seed = config.getoption("randomly_seed", 0)
+    left_out = {item for item in items if _hand_of(item) not in {None, _drawn_hand(item, seed)}}
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _hand_of(item: pytest.Item) -> str | None:
+    hand: str | None = _parameters(item).get("hand")
+    return hand
+
+
+def _drawn_hand(item: pytest.Item, seed: int) -> str:
+    others = {name: value for name, value in _parameters(item).items() if name != "hand"}
+    journey = f"{seed} {item.nodeid.partition('[')[0]} {others}"
+    return list(HANDS)[zlib.crc32(journey.encode()) % len(HANDS)]
+
+
+def _parameters(item: pytest.Item) -> dict[str, Any]:
+    return item.callspec.params if hasattr(item, "callspec") else {}
 
 
 @pytest.fixture(scope="session")

@@ -117,6 +117,7 @@ _SAVES: Final = """() => {
 """Where the first button that saves stands: in the window, and behind nothing."""
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", sorted(LISTS))
 def test_a_list_begins_near_the_top(
     visit: Callable[[str], Visitor], world: dict[str, Any], name: str
@@ -126,6 +127,7 @@ def test_a_list_begins_near_the_top(
     assert 0 < top <= FIRST_ROW_AT_MOST
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", sorted(set(PAGES) - LISTS))
 def test_a_page_is_not_a_scroll(
     visit: Callable[[str], Visitor], world: dict[str, Any], name: str
@@ -157,6 +159,7 @@ def test_save_is_always_in_sight(
         assert 0 <= box["y"] <= page.viewport_size["height"] - box["height"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", sorted(PAGES.keys() - BELOW_ROWS))
 def test_the_button_that_saves_is_in_sight_before_anybody_scrolls(
     visit: Callable[[str], Visitor], world: dict[str, Any], name: str

@@ -116,6 +116,7 @@ def take(page: Page, step: str) -> None:
         page.locator(step).first.wait_for()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", STATES)
 def test_open_state_is_accessible(visit: Callable[[str], Visitor], axe: Path, name: str) -> None:
     visitor = visit("admin")

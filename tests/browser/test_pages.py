@@ -57,6 +57,7 @@ FOR_ADMINS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PAGES)
 def test_page_is_accessible_in_all_its_forms(
     visit: Callable[[str], Visitor], axe: Path, world: dict[str, Any], name: str

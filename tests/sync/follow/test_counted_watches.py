@@ -1,0 +1,77 @@
+"""What a list leaves to do: charges that are too high are looked at again until they are not."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from engine.request import GroupVersionResource, Operation
+from policies.models import Charge, QuotaUsage
+from sync.client.kinds import kind_of
+from sync.client.watches import KindWatch, Target, path_of
+from sync.follow import ledger_changes
+from sync.follow.counted_objects import CountedObjects, trim_object
+from sync.follow.counted_watches import CountedWatches
+from sync.follow.inbox import LedgerInbox
+from sync.follow.ledger_changes import MetList
+from tests import factories
+from tests.builders import request
+from tests.charges import admit
+from tests.sync.pretended import live_pod
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PODS = GroupVersionResource(resource="pods")
+LEASE: Any = SimpleNamespace(guard=nullcontext)
+
+
+def listed(*items: dict[str, Any]) -> CountedObjects:
+    objects = CountedObjects()
+    objects.replace([trim_object(item) for item in items], "")
+    return objects
+
+
+@pytest.mark.django_db
+def test_charge_lowered_just_before_a_list_is_to_be_looked_at_again() -> None:
+    factories.resource_quota({"cpu": "9"})
+    pods = {name: live_pod(name, cpu="1") for name in ("lowered", "alike")}
+    for pod in pods.values():
+        assert admit(request(pod, namespace="team")) == [True]
+    lowered = pods["lowered"]
+    large = live_pod("lowered", cpu="3") | {"metadata": lowered["metadata"]}
+    resize = {"operation": Operation.UPDATE, "sub_resource": "resize", "old_object": lowered}
+    assert admit(request(large, namespace="team", **resize)) == [True]
+    # The watch's event of the smaller pod is not known: the list that replaced it is all there is.
+    met = ledger_changes.meet_list(
+        factories.cluster(), LEASE, PODS, listed(*pods.values()), figures={}
+    )
+    assert met == MetList(is_believed=True, recheck={lowered["metadata"]["uid"]})
+    assert QuotaUsage.objects.get().used["cpu"] == "4"
+    assert set(Charge.objects.values_list("state", flat=True)) == {"confirmed"}
+
+
+def test_what_is_to_be_looked_at_again_after_a_list_is_an_event() -> None:
+    pod, other = live_pod("lowered"), live_pod("alike")
+    uid = pod["metadata"]["uid"]
+
+    class Jobs:
+        async def run(self, _work: Callable[..., MetList], *_: object) -> MetList:
+            return MetList(is_believed=True, recheck={uid, "deleted since"})
+
+    async def meet() -> None:
+        await watches.meet(PODS, LEASE, {})
+
+    inbox, kind, nobody = LedgerInbox(), kind_of("Pod"), SimpleNamespace()
+    watches = CountedWatches(nobody, nobody, Jobs(), nobody, inbox)  # type: ignore[arg-type]
+    watches._objects[PODS] = listed(pod, other)
+    watches._tasks[PODS, ""] = nobody  # type: ignore[assignment]
+    watches._watches[PODS, ""] = KindWatch(Target(kind, path_of(kind)), version="7")
+    asyncio.run(meet())
+    batch = inbox.take()
+    assert batch is not None
+    assert [change.uid for change in batch.events[PODS]] == [uid]
