@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from admission.wire.review import render_response
-from engine.bounds import LONGEST_MESSAGE, MOST_VIOLATIONS, TooLongError
+from engine.bounds import LONGEST_MESSAGE, MOST_VIOLATIONS, TooLongError, shortened
 from engine.chain import admit, denial
 from engine.decision import Decision, Reason
 from engine.errors import ErrorType, FieldError, bracketed
@@ -196,3 +196,32 @@ def test_long_work_of_every_phase_and_mode_can_be_ended(phase: Phase, mode: Enfo
     is_ended = Reason.REVIEW_TOO_LONG in [each.reason for each in decision.violations]
     assert is_ended == (pause.calls > 2)
     assert is_ended or (phase is Phase.MUTATE and mode is not Enforcement.ENFORCE)
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "short"),
+    [
+        ("abc", 3, "abc"),
+        ("abcdef", 6, "abcdef"),
+        ("abcdefg", 6, "abc…"),
+        ("ääää", 6, "ä…"),
+        ("abc", 2, "…"),
+    ],
+)
+def test_a_text_is_cut_to_its_bytes(text: str, most: int, short: str) -> None:
+    assert shortened(text, most) == short
+
+
+def test_counting_of_very_many_may_be_ended() -> None:
+    pauses = 0
+
+    def pause() -> None:
+        nonlocal pauses
+        pauses += 1
+
+    asked = dataclasses.replace(request(pod_of(700)), pause=pause)
+    ranges = tuple(map(range_of, range(8)))
+    policies = PolicySet(namespace="ns", limit_ranges=ranges)
+    decision = admit(asked, policies, phase=Phase.VALIDATE)
+    assert sum(decision.more_violations.values()) == 2 * 700 * 8 - MOST_VIOLATIONS
+    assert pauses > 0

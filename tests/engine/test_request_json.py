@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine.request_json import request_for
+from engine.errors import DecodeError
+from engine.request_json import build_request, complete_request, request_for
 
 Shape = dict[str, Any]
 
@@ -35,3 +36,37 @@ def test_long_kinds_are_read_like_others() -> None:
     assert str(request_for({"apiVersion": "example.com/v1", "kind": kind}).resource) == (
         f"{kind.lower()}s.example.com"
     )
+
+
+@pytest.mark.parametrize(
+    ("part", "field"),
+    [
+        ({"kind": "Pod"}, "kind"),
+        ({"kind": {"kind": 5}}, "kind.kind"),
+        ({"kind": {"version": "v1"}}, "kind.kind"),
+        ({"userInfo": []}, "userInfo"),
+        ({"userInfo": {"username": 5}}, "userInfo.username"),
+        ({"dryRun": "yes"}, "dryRun"),
+        ({"operation": "PATCH"}, "operation"),
+        ({"oldObject": "x"}, "oldObject"),
+    ],
+)
+def test_a_wrong_part_is_named(part: Shape, field: str) -> None:
+    whole = {
+        "kind": {"version": "v1", "kind": "Pod"},
+        "resource": {"version": "v1", "resource": "pods"},
+        "operation": "CREATE",
+    }
+    assert build_request(whole).kind.kind == "Pod"
+    with pytest.raises(DecodeError) as refused:
+        build_request({**whole, **part})
+    assert refused.value.field == field
+
+
+def test_what_a_review_says_wins_over_its_object() -> None:
+    obj = {"kind": "Pod", "metadata": {"name": "a", "namespace": "b"}}
+    given = complete_request({"object": obj, "name": "c", "namespace": "d"})
+    concluded = complete_request({"object": obj})
+    assert (given.name, given.namespace) == ("c", "d")
+    assert (concluded.name, concluded.namespace) == ("a", "b")
+    assert complete_request({"kind": {"kind": "Pod"}, "object": None}).namespace == "default"

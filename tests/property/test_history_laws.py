@@ -327,6 +327,7 @@ class Writer:
             services.recount_quotas(cluster=stored.cluster, repair=True, user="root")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", histories())
 def test_every_instant_is_what_a_portal_stopped_then_shows(seed: int) -> None:
     writer, kept = Writer(seed), []

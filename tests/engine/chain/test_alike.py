@@ -10,7 +10,7 @@ import pytest
 from engine.chain import admit, prepare
 from engine.metadata_policy import decode_metadata_policy
 from engine.policy import PolicySet
-from engine.request import AdmissionRequest, Phase
+from engine.request import AdmissionRequest, Likeness, Phase
 from engine.resource_quota import decode_resource_quota
 from tests.builders import container, metadata_policy, pod, request, resource_quota
 
@@ -40,6 +40,20 @@ def test_a_pod_that_differs_in_name_and_volumes_is_not_judged_again() -> None:
     known = policies()
     volumes = [{"name": "kube-api-access-abcde"}]
     assert findings(asked(), known) is findings(asked("web-2", volumes=volumes), known)
+
+
+def test_pods_cut_from_one_template_share_a_judgement_without_an_excerpt() -> None:
+    known, template = policies(), object()
+
+    def cut(name: str, of: object = template) -> AdmissionRequest:
+        one = asked(name)
+        return dataclasses.replace(one, likeness=Likeness(of=one.object or {}, template=of))
+
+    assert findings(cut("web-1"), known) is findings(cut("web-2"), known)
+    # Another template is found by its excerpt; what is known of another object counts for nothing.
+    assert findings(cut("web-3", of=object()), known) is findings(cut("web-1"), known)
+    stranger = dataclasses.replace(without_labels(), likeness=cut("web-1").likeness)
+    assert findings(stranger, known) is not findings(cut("web-1"), known)
 
 
 def test_under_other_policies_it_is() -> None:

@@ -30,6 +30,7 @@ from engine.policy import (
     LimitRange,
     MetadataPolicy,
     decode_in_api_server,
+    encode_in_api_server,
 )
 from engine.selector import LabelSelector
 
@@ -230,6 +231,8 @@ def test_annotation_says_what_the_api_server_does(word: str) -> None:
     annotations = {IN_API_SERVER_ANNOTATION: word}
     assert decode_in_api_server(annotations) is InAPIServer(word)
     assert decode_in_api_server(None) is InAPIServer.OFF
+    written = {} if word == "off" else annotations
+    assert encode_in_api_server(InAPIServer(word)) == written
 
 
 def test_another_word_of_the_annotation_is_refused() -> None:

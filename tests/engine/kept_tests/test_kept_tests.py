@@ -260,3 +260,24 @@ def test_what_differs_at_one_path_is_one_sentence_with_both_sides() -> None:
 
 def test_fractions_of_what_an_api_server_made_become_texts() -> None:
     assert plain({"a": [RawNumber("0.50"), RawNumber("5")]}) == {"a": ["0.50", 5]}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "title"),
+    [
+        ({"name": "web"}, "Pod web"),
+        ({"generateName": "web-"}, "Pod web-*"),
+        ({}, "Pod (no name)"),
+        ("odd", "Pod (no name)"),
+    ],
+)
+def test_an_object_has_a_title(metadata: Any, title: str) -> None:
+    given = {**pod(), "metadata": metadata}
+    assert decode_kept_test(kept(object=given)).object_title == title
+
+
+def test_reasons_are_written_and_an_allowed_request_may_expect_no_change() -> None:
+    refused = kept(expect=denied(MAX_REASON))
+    assert encode_kept_test(decode_kept_test(refused)) == refused
+    plain = kept(expect=ALLOWED)
+    assert encode_kept_test(decode_kept_test(plain)) == plain

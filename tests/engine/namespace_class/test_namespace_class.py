@@ -38,6 +38,20 @@ def test_what_is_decoded_is_encoded_again() -> None:
     assert not validate_namespace_class(decoded)
 
 
+def test_what_is_not_said_is_not_encoded() -> None:
+    manifest = class_manifest(policies=[limits("1")])
+    decoded = decode_namespace_class(manifest)
+    assert encode_namespace_class(decoded) == manifest
+    assert decoded.covers("any")
+    restricted = decode_namespace_class(class_manifest(clusters=["prod-*"]))
+    assert (restricted.covers("prod-1"), restricted.covers("test")) == (True, False)
+
+
+def test_a_parameter_that_is_not_given_has_its_default() -> None:
+    value = decode_namespace_class(class_manifest())
+    assert parameter_values(value, {"other": "1"}).values == {"pods": "10"}
+
+
 @pytest.mark.parametrize(
     ("names", "labels", "name", "own", "matches"),
     [

@@ -6,7 +6,14 @@ import pytest
 
 from engine.request import GroupVersionResource
 from engine.resource_list import to_json
-from engine.resource_quota import counted_of, decode_resource_quota, is_final, names_of
+from engine.resource_quota import (
+    counted_of,
+    decode_resource_quota,
+    is_final,
+    names_of,
+    resources_of,
+    unknown_names,
+)
 from tests.builders import container, pod, resource_quota
 
 PODS = GroupVersionResource(resource="pods")
@@ -34,3 +41,25 @@ def test_only_a_pod_that_has_ended_is_final(phase: str, *, ended: bool) -> None:
 def test_only_names_of_the_resource_count_it() -> None:
     quota = decode_resource_quota(resource_quota({"pods": "5", "services": "5"}))
     assert names_of(quota, PODS) == ("pods",)
+
+
+@pytest.mark.parametrize(
+    ("name", "resources"),
+    [
+        ("requests.cpu", {"pods"}),
+        ("configmaps", {"configmaps"}),
+        ("count/deployments.apps", {"deployments.apps"}),
+        ("requests.storage", {"persistentvolumeclaims"}),
+        ("services.nodeports", {"services"}),
+        ("count/", set()),
+        ("example.com/other", set()),
+    ],
+)
+def test_a_name_tells_what_is_counted_under_it(name: str, resources: set[str]) -> None:
+    assert {str(resource) for resource in resources_of([name])} == resources
+
+
+def test_tracked_names_without_an_amount_are_unknown() -> None:
+    hard = {"services": "1", "pods": "1", "example.com/other": "1"}
+    quota = decode_resource_quota(resource_quota(hard, {"pods": "0"}))
+    assert unknown_names(quota) == ["services"]

@@ -39,6 +39,7 @@ def required(path: str) -> dict[str, str]:
     return {each["name"]: now for each in parameters if each.get("required")}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("path", LISTS)
 @pytest.mark.parametrize("limit", ["-1", "0", "501", "9" * 30, "ten", "1.5", " 1", "٣", ""])
 def test_a_limit_that_cannot_be_used_is_refused(reader: APIClient, path: str, limit: str) -> None:
@@ -47,12 +48,14 @@ def test_a_limit_that_cannot_be_used_is_refused(reader: APIClient, path: str, li
     assert [*answer.json()["errors"]] == ["limit"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("path", LISTS)
 def test_a_repeated_limit_is_refused(reader: APIClient, path: str) -> None:
     answer = reader.get(f"{path}?limit=1&limit=2")
     assert answer.json()["errors"]["limit"][0]["code"] == "repeated_parameter"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("path", LISTS)
 def test_the_described_bounds_are_accepted(reader: APIClient, path: str) -> None:
     factories.cluster()  # before any record there is no past to compare

@@ -268,6 +268,7 @@ def names_in(page: str) -> list[str]:
     return list(dict.fromkeys(_NAME.findall(_TAG.sub(" ", rows[0])))) if rows else []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("each", LISTS.values(), ids=LISTS.keys())
 def test_all_pages_together_have_each_row_once(admin: Client, each: List) -> None:
     each.made_by()
@@ -280,6 +281,7 @@ def test_all_pages_together_have_each_row_once(admin: Client, each: List) -> Non
     assert sorted(found) == NAMES
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("each", LISTS.values(), ids=LISTS.keys())
 def test_a_search_finds_the_one_row(admin: Client, each: List) -> None:
     each.made_by()
@@ -287,6 +289,7 @@ def test_a_search_finds_the_one_row(admin: Client, each: List) -> None:
     assert names_in(page) == ["item-57"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("each", SORTED.values(), ids=SORTED.keys())
 def test_a_page_has_as_many_rows_as_were_asked_for_last(admin: Client, each: List) -> None:
     each.made_by()
@@ -314,6 +317,7 @@ def test_each_page_with_numbered_pages_is_tested_here(admin: Client) -> None:
     assert paged - NO_ROWS <= known
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("each", SORTED.values(), ids=SORTED.keys())
 def test_rows_are_sorted_both_ways(admin: Client, each: List) -> None:
     each.made_by()
@@ -330,6 +334,7 @@ def test_rows_are_sorted_both_ways(admin: Client, each: List) -> None:
 ACTED_ON: Final = {name: each for name, each in LISTS.items() if each.picks}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("each", ACTED_ON.values(), ids=ACTED_ON.keys())
 def test_rows_are_picked_for_an_action(admin: Client, each: List) -> None:
     each.made_by()
