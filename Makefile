@@ -2,7 +2,8 @@
 PYTHON ?= python3
 PORT ?=
 PY := .venv/bin/python
-SAMPLE = $(if $(WHOLE),,--one-in 4)
+ONE_IN ?= 4
+SAMPLE = $(if $(WHOLE),,--one-in $(ONE_IN))
 BRIEF = $(if $(WHOLE),, and not long)
 TESTS ?=
 SERVERLESS := not servers and not postgres and not cluster and not bench and not faults and not ui and not upstream
@@ -31,7 +32,7 @@ frontend: setup ## bundle what the pages load, with the machine's Node or one fr
 run: setup ## start the portal with demo policies on 127.0.0.1:8000
 	@$(PY) -m portal.dev.run $(if $(PORT),--port $(PORT))
 
-test: setup-dev ## run what needs no server, and of many equal cases a sample; WHOLE=1 runs all
+test: setup-dev ## run what needs no server, and of many equal cases one in ONE_IN=4; WHOLE=1 runs all
 	@$(PY) -m pytest -n 2 $(SAMPLE) -m "$(SERVERLESS)$(BRIEF)" $(TESTS)
 
 coverage: setup-dev ## run tests/engine, which cover every branch of the engine; WHOLE=1 all tests, and 95 % of all code
