@@ -43,3 +43,22 @@ def test_arguments_stay_as_they_are() -> None:
     for function in (rl.add, rl.subtract, rl.max_of):
         function(a, b)
     assert (rl.to_json(a), rl.to_json(b)) == ({"cpu": "1"}, {"cpu": "2", "pods": "1"})
+
+
+def test_equal_amounts_are_equal_in_any_format() -> None:
+    assert rl.equals(rl.parse({"memory": "1Gi"}), rl.parse({"memory": "1073741824"}))
+    assert not rl.equals(rl.parse({"cpu": "1"}), rl.parse({"cpu": "1", "pods": "0"}))
+
+
+def test_zeros_are_no_amounts() -> None:
+    assert rl.is_zero({})
+    assert rl.is_zero(rl.parse({"cpu": "0", "pods": "0m"}))
+    assert not rl.is_zero(rl.parse({"cpu": "0", "pods": "1"}))
+    assert rl.to_json(rl.remove_zeros(rl.parse({"cpu": "0", "pods": "1"}))) == {"pods": "1"}
+
+
+def test_names_are_compared_as_sets() -> None:
+    assert rl.contains_prefix(("requests.", "limits."), "limits.cpu")
+    assert not rl.contains_prefix(("requests.",), "cpu")
+    assert rl.intersection(("pods", "cpu", "memory"), ("memory", "pods")) == ["memory", "pods"]
+    assert rl.difference(("pods", "cpu"), ("cpu",)) == ["pods"]

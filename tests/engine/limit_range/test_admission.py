@@ -489,3 +489,17 @@ def test_a_raw_pod_is_defaulted_by_a_patch_that_fits_it(phase: Phase) -> None:
         "limits": {"cpu": "1", "memory": "500Mi"},
         "requests": {"cpu": "1", "memory": "250Mi"},
     }
+
+
+def test_an_item_that_is_kept_passes_beside_one_of_its_type_that_is_broken() -> None:
+    strict, wide = (
+        decode_limit_range(limit_range({"type": "Container", "max": {"cpu": most}}, name=name))
+        for name, most in (("strict", "1"), ("wide", "4"))
+    )
+    asked = request(pod(container(limits={"cpu": "2"})))
+    decision = admit(asked, PolicySet(limit_ranges=(strict, wide)), phase=Phase.VALIDATE)
+    steps = [step for step in decision.trace if step.name == "LimitRangeCheck"]
+    assert [(step.policy and step.policy.name, step.outcome.value) for step in steps] == [
+        ("strict", "violated"),
+        ("wide", "passed"),
+    ]

@@ -280,3 +280,57 @@ def test_quotas_that_cover_a_class_are_found() -> None:
     assert covering("PriorityClass", "b") == [1, 2]
     assert covering("PriorityClass") == [0, 1, 2, 3]
     assert covering("BestEffort") == [4]
+
+
+@pytest.mark.parametrize(
+    ("hard", "spec", "fields"),
+    [
+        ({"pods": "-1"}, {}, ["spec.hard[pods]"]),
+        ({"pods": "1500m"}, {}, ["spec.hard[pods]"]),
+        ({"cores": "1"}, {}, ["spec.hard[cores]", "spec.hard[cores]"]),
+        ({"pods": "1"}, {"scopes": ["Bogus"]}, ["spec.scopes"]),
+        ({"pods": "1"}, {"scopes": ["BestEffort", "NotBestEffort"]}, ["spec.scopes"]),
+        (
+            {"pods": "1"},
+            {"scopeSelector": {"matchExpressions": [
+                {"scopeName": "Terminating", "operator": "Exists"},
+                {"scopeName": "NotTerminating", "operator": "Exists"},
+            ]}},
+            ["spec.scopeSelector.matchExpressions"],
+        ),
+    ],
+)  # fmt: skip
+def test_each_fault_of_a_quota_is_at_its_field(hard: Shape, spec: Shape, fields: list[str]) -> None:
+    errors = validate_resource_quota(decode_resource_quota(manifest(hard, **spec)))
+    assert [error.field for error in errors] == fields
+
+
+@pytest.mark.parametrize(
+    ("requirement", "fields"),
+    [
+        (ScopeSelectorRequirement("BestEffort", "In", ("a",)), ["operator"]),
+        (ScopeSelectorRequirement("PriorityClass", "Exists", ("a",)), ["values"]),
+        (ScopeSelectorRequirement("PriorityClass", "Maybe"), ["operator"]),
+        (ScopeSelectorRequirement("PriorityClass", "In", ("a",)), []),
+    ],
+)
+def test_each_fault_of_a_scope_is_at_its_field(
+    requirement: ScopeSelectorRequirement, fields: list[str]
+) -> None:
+    entry = LimitedResource(resource="pods", match_scopes=(requirement,))
+    errors = validate_limited_resources([entry])
+    assert [error.field for error in errors] == [
+        f"limitedResources[0].matchScopes[0].{field}" for field in fields
+    ]
+
+
+def test_no_configuration_limits_nothing() -> None:
+    assert decode_quota_configuration(None) == ()
+
+
+def test_scope_with_values_is_written_with_them_and_one_without_is_not() -> None:
+    for shape in ({"operator": "In", "values": ["a"]}, {"operator": "Exists"}):
+        scope = {"scopeName": "PriorityClass", **shape}
+        written = manifest({"pods": "1"}, scopeSelector={"matchExpressions": [scope]})
+        encoded = encode_resource_quota(decode_resource_quota(written))
+        assert encoded["spec"]["scopeSelector"]["matchExpressions"] == [scope]

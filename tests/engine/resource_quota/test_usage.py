@@ -242,3 +242,12 @@ def test_scoped_quota_means_no_other_kind() -> None:
     assert not match_quota(decode_resource_quota(manifest), subject).is_matched
     grouped = GroupVersionResource(group="metrics.k8s.io", resource="pods")
     assert scope_test(grouped, {}) is None
+
+
+def test_node_ports_of_a_balanced_service_without_allocation_are_those_given() -> None:
+    ports = [{"nodePort": RawNumber("30001")}, {"port": RawNumber("80")}, {"nodePort": None}]
+    spec = {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False, "ports": ports}
+    counted = used({"spec": spec}, GroupVersionResource(resource="services"))
+    assert (counted["services.nodeports"], counted["services.loadbalancers"]) == ("1", "1")
+    every_port = {"spec": {**spec, "allocateLoadBalancerNodePorts": True}}
+    assert used(every_port, GroupVersionResource(resource="services"))["services.nodeports"] == "3"

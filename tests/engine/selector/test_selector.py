@@ -164,3 +164,48 @@ def test_scope_prints_as_go_prints_it() -> None:
     assert str(ScopeSelectorRequirement("PriorityClass", "In", ("a", "b"))) == (
         "PriorityClass In [a b]"
     )
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "!a", "a in (b,c)", "a notin (b)", "a=b", "a!=b", "a>1", "a<1", "a=b,!c,d", ""]
+)
+def test_a_selector_is_printed_as_it_was_read(text: str) -> None:
+    assert str(parse_selector(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "matches"),
+    [
+        ("a>1", {"a": "2"}, True),
+        ("a>1", {"a": "1"}, False),
+        ("a<1", {"a": "0"}, True),
+        ("a<1", {"a": "x"}, False),
+        ("a>1", {}, False),
+        ("a in (,b)", {"a": ""}, True),
+        ("a=", {"a": ""}, True),
+    ],
+)
+def test_numbers_are_compared_as_numbers(
+    text: str, labels: dict[str, str], *, matches: bool
+) -> None:
+    assert parse_selector(text).matches(labels) is matches
+
+
+def test_a_comma_is_followed_by_a_requirement() -> None:
+    with pytest.raises(SelectorError, match="expected: identifier after ','"):
+        parse_selector("a,=b")
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "field"),
+    [("Maybe", (), "operator"), ("In", (), "values"), ("Exists", ("a",), "values")],
+)
+def test_a_faulty_expression_is_named(operator: str, values: tuple[str, ...], field: str) -> None:
+    expression = LabelSelectorRequirement(key="a", operator=operator, values=values)
+    errors = validate_label_selector(LabelSelector(match_expressions=(expression,)), "spec")
+    assert [error.field.rpartition(".")[2] for error in errors] == [field]
+
+
+def test_a_faulty_value_is_named() -> None:
+    errors = validate_label_selector(LabelSelector(match_labels={"a": "b c"}), "spec")
+    assert [error.bad_value for error in errors] == ["b c"]
