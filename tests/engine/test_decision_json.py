@@ -13,13 +13,19 @@ from tests.builders import container, limit_range, pod, request, resource_quota
 LIMITS = {"kind": "LimitRange", "name": "limits"}
 
 
-def test_a_refusal_is_rendered_with_its_violation_and_its_step() -> None:
-    item = {"type": "Container", "max": {"cpu": "1"}}
-    policies = PolicySet(
+def policies_with(**item: dict[str, str]) -> PolicySet:
+    """A range with one item, and a quota of five pods, two of them used."""
+    ranges = limit_range({"type": "Container", **item})
+    quota = resource_quota({"pods": "5"}, {"pods": "2"})
+    return PolicySet(
         namespace="ns",
-        limit_ranges=(decode_limit_range(limit_range(item)),),
-        resource_quotas=(decode_resource_quota(resource_quota({"pods": "5"}, {"pods": "2"})),),
+        limit_ranges=(decode_limit_range(ranges),),
+        resource_quotas=(decode_resource_quota(quota),),
     )
+
+
+def test_a_refusal_is_rendered_with_its_violation_and_its_step() -> None:
+    policies = policies_with(max={"cpu": "1"})
     asked = request(pod(container(limits={"cpu": "2"})))
     decision = admit(asked, policies, phase=Phase.VALIDATE)
     rendered = render_decision(decision)
@@ -34,12 +40,7 @@ def test_a_refusal_is_rendered_with_its_violation_and_its_step() -> None:
 
 
 def test_an_admitted_object_is_rendered_with_its_change_and_the_used_amounts() -> None:
-    item = {"type": "Container", "default": {"cpu": "500m"}}
-    policies = PolicySet(
-        namespace="ns",
-        limit_ranges=(decode_limit_range(limit_range(item)),),
-        resource_quotas=(decode_resource_quota(resource_quota({"pods": "5"}, {"pods": "2"})),),
-    )
+    policies = policies_with(default={"cpu": "500m"})
     rendered = render_decision(admit(request(pod()), policies, phase=Phase.MUTATE))
     assert rendered["allowed"]
     assert {operation["op"] for operation in rendered["patch"]} == {"add"}
