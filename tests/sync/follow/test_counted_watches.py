@@ -66,10 +66,12 @@ def test_what_is_to_be_looked_at_again_after_a_list_is_an_event() -> None:
     async def meet() -> None:
         await watches.meet(PODS, LEASE, {})
 
-    inbox, kind, nobody = LedgerInbox(), kind_of("Pod"), SimpleNamespace()
-    watches = CountedWatches(nobody, nobody, Jobs(), nobody, inbox)  # type: ignore[arg-type]
+    inbox, kind = LedgerInbox(), kind_of("Pod")
+    nobody: Any = SimpleNamespace()
+    jobs: Any = Jobs()
+    watches = CountedWatches(nobody, nobody, jobs, nobody, inbox)
     watches._objects[PODS] = listed(pod, other)
-    watches._tasks[PODS, ""] = nobody  # type: ignore[assignment]
+    watches._tasks[PODS, ""] = nobody
     watches._watches[PODS, ""] = KindWatch(Target(kind, path_of(kind)), version="7")
     asyncio.run(meet())
     batch = inbox.take()
