@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.errors import DecodeError
-from engine.resource_quota import decode_resource_quota
+from engine.resource_quota import decode_resource_quota, is_tracked
 from policies import history, roles
 from policies.ledger.usage import Level, levels_of
 from policies.models import ResourceQuota
@@ -13,6 +13,8 @@ from policies.models import ResourceQuota
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterator, Sequence
+
+    from policies.history import PastObject
 
 
 class QuotaOfThen(NamedTuple):
@@ -24,22 +26,35 @@ class QuotaOfThen(NamedTuple):
     levels: Sequence[Level]
 
 
-def past_quotas(user: Any, instant: dt.datetime) -> Iterator[QuotaOfThen]:
-    """The quotas of an instant by namespace; a fixed number of queries.
+def past_quotas(
+    user: Any, instant: dt.datetime, *, cluster: str | None = None, namespace: str | None = None
+) -> list[PastObject]:
+    """The quotas of an instant that have levels, by namespace; a fixed number of queries.
 
     Those of rules that hold no more have no level to show.
     """
-    writes = history.revisions_at(history.clusters_seen(user), instant)
-    rows = history.in_force(writes, kinds=[ResourceQuota.kind])
+    seen = [name for name in history.clusters_seen(user) if cluster in {None, name}]
+    rows = history.in_force(history.revisions_at(seen, instant), kinds=[ResourceQuota.kind])
     rows = roles.visible(rows, user, cluster="cluster", namespace="namespace")
-    found = history.objects_of(rows)
-    used = history.used_of(found, instant)
-    rows_now = ResourceQuota.objects.order_by()
+    if namespace is not None:
+        rows = rows.filter(namespace=namespace)
+    found = [each for each in history.objects_of(rows) if _has_levels(each)]
+    return sorted(found, key=lambda each: (each.namespace, each.cluster, each.name.encode()))
+
+
+def levels_then(quotas: Sequence[PastObject], instant: dt.datetime) -> Iterator[QuotaOfThen]:
+    """Quotas with the levels of an instant, in their order; a fixed number of queries."""
+    used = history.used_of(quotas, instant)
+    rows_now = ResourceQuota.objects.filter(uid__in=used).order_by()
     numbers = {str(uid): pk for uid, pk in rows_now.values_list("uid", "pk")}
-    for each in sorted(found, key=lambda each: (each.namespace, each.cluster, each.name.encode())):
-        try:
-            quota = decode_resource_quota(history.with_status(each, used[each.uid]))
-        except DecodeError:
-            continue
+    for each in quotas:
+        quota = decode_resource_quota(history.with_status(each, used[each.uid]))
         levels = levels_of(quota, used[each.uid])
         yield QuotaOfThen(numbers.get(each.uid), each.cluster, each.namespace, levels)
+
+
+def _has_levels(quota: PastObject) -> bool:
+    try:
+        return any(is_tracked(name) for name in decode_resource_quota(quota.manifest).hard)
+    except DecodeError:
+        return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +18,7 @@ from rest_framework.views import APIView
 
 from policies import history, roles, snapshot
 from policies.api.access import OF_NAMESPACES
-from policies.api.past.quotas import past_quotas
+from policies.api.past.quotas import levels_then, past_quotas
 from policies.history import at_parameter
 from policies.ledger.usage import KEPT, UNKNOWN, Level, levels_of, points_by_uid, worst
 from policies.lists.selection import ApiPagination
@@ -25,11 +27,10 @@ from policies.rest import BadParameterError, KnownParameters, is_on
 from policies.snapshot.quota_levels import visible_quotas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from rest_framework.request import Request
 
     from engine.policy import ResourceQuota as Quota
+    from policies.history import PastObject
 
 _OF_NAMESPACES: Final[dict[str, Any]] = dict(OF_NAMESPACES)
 LOOKS: Final = ("fine", "near", "over", "blocked", UNKNOWN)
@@ -114,36 +115,58 @@ class QuotaUsageListView(KnownParameters, APIView):
     @extend_schema(responses=QuotaLevelSerializer(many=True))
     def get(self, request: Request) -> Response:
         """Return one page; a fixed number of queries."""
-        given, is_needed = request.query_params, is_on(request, ATTENTION)
         instant = at_parameter.instant_of(request, record="usage")
-        lines = [
-            line
-            for line in (self._lines() if instant is None else self._lines_at(instant))
-            if given.get("cluster", line["cluster"]) == line["cluster"]
-            and given.get("namespace", line["namespace"]) == line["namespace"]
-            and (line["needs_attention"] or not is_needed)
-        ]
-        if is_needed:
-            lines.sort(key=itemgetter("rank"), reverse=True)
+        lines = self._lines() if instant is None else self._lines_at(instant)
+        if is_on(request, ATTENTION):
+            needed = [line for line in lines[:] if line["needs_attention"]]
+            lines = sorted(needed, key=itemgetter("rank"), reverse=True)
         pages = ApiPagination()
         page: Any = pages.paginate_queryset(lines, request, self)
         return pages.get_paginated_response(QuotaLevelSerializer(page, many=True).data)
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
-        """All visible quotas by namespace."""
+    def _lines(self) -> list[dict[str, Any]]:
+        """All quotas asked for that one may see, by namespace."""
         user, clusters = self.request.user, snapshot.refresh().clusters
         seen = {name: found for name, found in clusters.items() if roles.sees(user, name)}
-        for place in visible_quotas(seen, user):
-            keys = seen[place.cluster].namespaces[place.namespace].quota_keys
-            for quota, level in place.quotas:
-                yield _line(keys[quota.name].id, place.cluster, place.namespace, level)
+        given = self.request.query_params
+        return [
+            _line(
+                seen[place.cluster].namespaces[place.namespace].quota_keys[quota.name].id,
+                place.cluster,
+                place.namespace,
+                level,
+            )
+            for place in visible_quotas(seen, user)
+            if given.get("cluster", place.cluster) == place.cluster
+            and given.get("namespace", place.namespace) == place.namespace
+            for quota, level in place.quotas
+        ]
 
-    def _lines_at(self, instant: datetime) -> Iterator[dict[str, Any]]:
-        """All visible quotas of an instant, in the same order."""
-        for each in past_quotas(self.request.user, instant):
-            level = worst(each.levels)
-            if level is not None:
-                yield _line(each.pk, each.cluster, each.namespace, level)
+    def _lines_at(self, instant: datetime) -> Sequence[dict[str, Any]]:
+        """All quotas of an instant, in the same order."""
+        given = self.request.query_params
+        places = {name: given[name] for name in ("cluster", "namespace") if name in given}
+        return _LinesOfThen(past_quotas(self.request.user, instant, **places), instant)
+
+
+@dataclass(frozen=True, slots=True)
+class _LinesOfThen(Sequence[dict[str, Any]]):
+    """Lines of an instant; what was used is added up for those alone that are read."""
+
+    quotas: Sequence[PastObject]
+    instant: datetime
+
+    def __len__(self) -> int:
+        return len(self.quotas)
+
+    def __getitem__(self, wanted: Any) -> Any:
+        if not isinstance(wanted, slice):
+            return self[wanted : wanted + 1][0]
+        return [
+            _line(each.pk, each.cluster, each.namespace, level)
+            for each in levels_then(self.quotas[wanted], self.instant)
+            if (level := worst(each.levels)) is not None
+        ]
 
 
 class QuotaUsageView(KnownParameters, APIView):
