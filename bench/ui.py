@@ -32,6 +32,7 @@ from policies import services
 from policies.models import Cluster, KeptTest, Rollout
 from portal.dev.demo import begin_demo
 from portal.dev.demo.people import begin_people
+from portal.serving.application import settle
 from sync.models import SyncedObject, SyncRun
 from tests.browser.pages import PAGES, STATUSES
 from tests.browser.people import idle_rule, proposed_change, replayed
@@ -145,6 +146,7 @@ def measure(is_quick: bool) -> int:  # noqa: FBT001 - the one word of its comman
     client = Client(SERVER_NAME="127.0.0.1", raise_request_exception=False)
     admin = get_user_model().objects.create_superuser("bench")
     client.force_login(admin)
+    settle()
     lines = _lines(_fill(admin))
     for line in lines:
         line.visit(client, 1)

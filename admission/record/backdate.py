@@ -6,7 +6,6 @@ The caller brings the used amounts and keeps the charges; nothing is charged her
 from __future__ import annotations
 
 import time
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from django.db import transaction
 
 from admission.models import DayTally, Tally, partitions
 from admission.models.decision_id import encode
-from admission.models.tally import column_of, stretch_of
+from admission.models.tally import add_hits, add_outcome, column_of, new_columns, stretch_of
 from admission.record import write
 from engine import chain
 
@@ -75,15 +74,13 @@ def keep(rows: Sequence[Mapping[str, Any]]) -> None:
     for day in days:
         partitions.ensure(day)
     write.write(rows)
-    tally_counts: Counter[tuple[str, datetime, str]] = Counter()
+    tallies: dict[tuple[str, datetime], dict[str, Any]] = {}
     for row in rows:
-        cluster_and_stretch = (row["cluster"], stretch_of(row["created"]))
-        tally_counts[*cluster_and_stretch, column_of(row["verdict"], row["reasons"])] += 1
-        tally_counts[*cluster_and_stretch, "dry_run"] += bool(row["dry_run"])
-    tallies: dict[tuple[str, datetime], Tally] = {}
-    for (cluster, start, tally_column), decisions in tally_counts.items():
-        tally = tallies.setdefault((cluster, start), Tally(cluster=cluster, start=start))
-        setattr(tally, tally_column, decisions)
+        columns = tallies.setdefault((row["cluster"], stretch_of(row["created"])), new_columns())
+        outcome, place = column_of(row["verdict"], row["reasons"]), row["namespace"]
+        add_outcome(columns, place, outcome, 1, dry_run=bool(row["dry_run"]))
+        add_hits(columns, place, (row["violations"], row["observed"]), 1)
     DayTally.objects.filter(day__in=days).delete()  # a task counts these days again
     # A stretch that a task has counted already stays as it is.
-    Tally.objects.bulk_create(tallies.values(), ignore_conflicts=True)
+    made = [Tally(cluster=name, start=start, **each) for (name, start), each in tallies.items()]
+    Tally.objects.bulk_create(made, ignore_conflicts=True)

@@ -1,25 +1,29 @@
-"""PolicyHits: how many recent decisions each policy refused, or would have; one grouped query."""
+"""PolicyHits: how many recent decisions each policy refused, or would have."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-from django.db.models import Case, Count, TextField, Value, When
-from django.db.models.functions import Cast
+from django.db.models import Case, Count, Value, When
+
+from admission.models import AuditEvent, Tally
+from admission.models.tally import hit_texts, policies_in
+from policies import roles
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from admission.models import AuditEventQuerySet
 
     PolicyKey = tuple[str, str, str, str]
 
 READ: Final = 20_000
-"""Decisions that are read: no index has those with violations, so that more would cost more."""
+"""Decisions that are read where no tallies are: no index has those with violations."""
+READ_LIVE: Final = 200_000
+"""Decisions that are read after the newest tally: of some minutes."""
 PARTS: Final = 24
 """Parts of the time asked for, of equal length, in which hits are counted: of a day hours."""
 
@@ -51,78 +55,87 @@ class RecentHits:
     is_cut: bool
 
 
-def hits_since(decisions: AuditEventQuerySet, since: datetime) -> RecentHits:
-    """Count decisions from a moment on, but of the newest ``READ`` alone; two statements.
+def hits_since(
+    since: datetime, *, cluster: str = "", namespace: str = "", user: Any = None
+) -> RecentHits:
+    """Count decisions from a moment on; six statements at most.
 
-    A policy counts once for a decision, however many violations of it there are.
+    Those of a cluster or a namespace, and those that ``user`` may see. Most are in tallies; of the
+    decisions before and after these the newest are read, ``READ`` and ``READ_LIVE`` at most.
     """
-    part = _part_between(since, datetime.now(UTC))
-    recent, first_unread = _newest_since(decisions, since)
-    # Grouped by the texts: retries of one owner have the same violations, word for word.
-    grouped = (
-        recent.filter(reasons__gt="")
-        .annotate(
-            refusing=Cast("violations", TextField()), seen=Cast("observed", TextField()), part=part
-        )
-        .order_by()
-        .values_list("cluster", "refusing", "seen", "part")
-        .annotate(number=Count("id"))
+    now, decisions = datetime.now(UTC), _decisions(cluster, namespace, user)
+    counting = _Counting(since, now)
+    stretches = Tally.objects.by_namespace_since(since)
+    if stretches:
+        begin, end = stretches
+        first_unread = counting.read(decisions.between(end, None), READ_LIVE)
+        if first_unread is None:
+            sees = lru_cache(maxsize=None)(partial(roles.sees, user))
+            found = Tally.objects.hits_in(stretches, cluster=cluster, namespace=namespace)
+            for start, name, place, hits in found:
+                if user is None or sees(name, place):
+                    counting.add(name, hits, start)
+            first_unread = counting.read(decisions.between(since, begin), READ)
+    else:
+        first_unread = counting.read(decisions.between(since, None), READ)
+    return RecentHits(
+        by_policy=counting.found, since=first_unread or since, is_cut=first_unread is not None
     )
-    found: dict[PolicyKey, PolicyHits] = {}
-    for cluster, refusing, seen, of_part, number in grouped:
-        for policy in _policies_in(refusing):
-            hits = found.setdefault((cluster, *policy), PolicyHits())
-            hits.denied += number
-            hits.parts[of_part] += number
-        for policy in _policies_in(seen):
-            hits = found.setdefault((cluster, *policy), PolicyHits())
-            hits.would_deny += number
-            hits.parts[of_part] += number
-    return RecentHits(by_policy=found, since=first_unread or since, is_cut=first_unread is not None)
 
 
-def observed_since(decisions: AuditEventQuerySet, since: datetime) -> Counter[PolicyKey]:
-    """As the ``would_deny`` of ``hits_since``, without counting what was refused."""
-    recent, _ = _newest_since(decisions, since)
-    grouped = (
-        recent.filter(reasons__gt="")
-        .annotate(seen=Cast("observed", TextField()))
-        .exclude(seen="[]")
-        .order_by()
-        .values_list("cluster", "seen")
-        .annotate(number=Count("id"))
-    )
-    found: Counter[PolicyKey] = Counter()
-    for cluster, seen, number in grouped:
-        for policy in _policies_in(seen):
-            found[cluster, *policy] += number
+def _decisions(cluster: str, namespace: str, user: Any) -> AuditEventQuerySet:
+    rows: Any = AuditEvent.objects.all()
+    if user is not None:
+        rows = roles.visible(rows, user, cluster="cluster", namespace="namespace")
+    rows = rows.for_cluster(cluster) if cluster else rows
+    found: AuditEventQuerySet = rows.for_namespace(namespace) if namespace else rows
     return found
 
 
-def _newest_since(
-    decisions: AuditEventQuerySet, since: datetime
-) -> tuple[AuditEventQuerySet, datetime | None]:
-    """The newest ``READ`` decisions since a moment, and when the first of the others was made."""
-    recent = decisions.between(since, None)
-    newest = recent.newest_first().values_list("created", flat=True)
-    first_unread = next(iter(newest[READ : READ + 1]), None)
-    return (
-        recent if first_unread is None else recent.filter(created__gt=first_unread)
-    ), first_unread
+class _Counting:
+    """The hits found so far, of a time that is cut into parts."""
 
+    def __init__(self, since: datetime, until: datetime) -> None:
+        self.found: dict[PolicyKey, PolicyHits] = {}
+        self._since, self._length = since, max(until - since, timedelta(seconds=1))
 
-def _part_between(since: datetime, until: datetime) -> Case:
-    """The part of the time that a decision was made in; comparisons are all that SQL needs."""
-    begins = [(since + (until - since) * number / PARTS, number) for number in range(1, PARTS)]
-    newest_first = [When(created__gte=at, then=Value(number)) for at, number in reversed(begins)]
-    return Case(*newest_first, default=Value(0))
+    def read(self, decisions: AuditEventQuerySet, most: int) -> datetime | None:
+        """Count the newest decisions; returns when the first was made that is not counted."""
+        newest = decisions.newest_first().values_list("created", flat=True)
+        first_unread = next(iter(newest[most : most + 1]), None)
+        if first_unread is not None:
+            decisions = decisions.filter(created__gt=first_unread)
+        # Grouped by the texts: retries of one owner have the same violations, word for word.
+        texts = (
+            hit_texts(decisions)
+            .annotate(part=self._part())
+            .values_list("cluster", "refusing", "seen", "part")
+        )
+        for cluster, refusing, seen, part, number in texts.annotate(number=Count("id")):
+            for policy in policies_in(refusing):
+                self._add(cluster, policy, part, denied=number)
+            for policy in policies_in(seen):
+                self._add(cluster, policy, part, would_deny=number)
+        return first_unread
 
+    def add(self, cluster: str, hits: Mapping[str, Sequence[int]], start: datetime) -> None:
+        """Count the hits of a tally."""
+        part = min(int((start - self._since) / self._length * PARTS), PARTS - 1)
+        for policy, (denied, would_deny) in hits.items():
+            self._add(cluster, policy, part, denied=denied, would_deny=would_deny)
 
-def _policies_in(violations: str) -> set[tuple[str, str, str]]:
-    """Kind, namespace and name of the policies of violations; some violations have none."""
-    policies = (each.get("policy") for each in orjson.loads(violations) if isinstance(each, dict))
-    return {
-        (policy["kind"], policy.get("namespace", ""), policy["name"])
-        for policy in policies
-        if policy
-    }
+    def _add(
+        self, cluster: str, policy: str, part: int, *, denied: int = 0, would_deny: int = 0
+    ) -> None:
+        kind, namespace, name = policy.split("/", 2)
+        key = (cluster, kind, namespace, name)
+        hits = self.found.setdefault(key, PolicyHits())
+        hits.denied += denied
+        hits.would_deny += would_deny
+        hits.parts[part] += denied + would_deny
+
+    def _part(self) -> Case:
+        """The part that a decision was made in; comparisons are all that SQL needs."""
+        begins = [(self._since + self._length * n / PARTS, n) for n in range(1, PARTS)]
+        newest_first = [When(created__gte=at, then=Value(n)) for at, n in reversed(begins)]
+        return Case(*newest_first, default=Value(0))

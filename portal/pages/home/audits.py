@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -11,7 +12,7 @@ from django.db.models import Max, Q
 from django.urls import reverse
 from django.utils import timezone
 
-from admission.record.policy_hits import observed_since
+from admission.record.policy_hits import hits_since
 from engine.policy import Enforcement
 from policies import services, snapshot
 from policies.models import PolicyRevision
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from admission.models import AuditEventQuerySet
     from policies.snapshot.values import NamespacePolicies
 
 SHOWN: Final = 2
@@ -50,11 +50,10 @@ class AuditingPolicy:
         return reverse("policy", args=[self.cluster, self.namespace, plural, self.name])
 
 
-def auditing_policies(
-    decisions: AuditEventQuerySet, since: datetime, words: str
-) -> list[AuditingPolicy]:
-    """Those that would have denied most since then; three queries."""
-    observed = observed_since(decisions, since)
+def auditing_policies(user: Any, cluster: str, since: datetime, words: str) -> list[AuditingPolicy]:
+    """Those that would have denied most since then; eight queries at most."""
+    found_hits = hits_since(since, cluster=cluster, user=user).by_policy
+    observed = Counter({key: n for key, hits in found_hits.items() if (n := hits.would_deny)})
     modes = _modes({(cluster, namespace) for cluster, _, namespace, _ in observed})
     found = [
         (key, number)

@@ -98,7 +98,7 @@ class HomeView(PortalPage):
                 lines=lines,
                 alerts=_alerts(user, cluster),
                 statuses=statuses,
-                audits=auditing_policies(decisions, since, window.words),
+                audits=auditing_policies(user, cluster, since, window.words),
                 shows_cluster=not cluster,
             )
         )

@@ -11,7 +11,6 @@ from django.urls import reverse
 
 from admission.explain.restarts import restarts_of
 from admission.explain.running_pods import running_in
-from admission.models import AuditEvent
 from admission.record.consumers import consumers_of
 from admission.record.policy_hits import hits_since
 from engine.errors import DecodeError
@@ -48,9 +47,8 @@ class OverviewView(NamespaceTabPage):
     @cached_property
     def groups(self) -> list[Group]:
         """The policies with their hits of the last 24 hours."""
-        events = AuditEvent.objects.for_cluster(self.cluster.name)
-        here = events.for_namespace(self.namespace.name)
-        hits = hits_since(here, datetime.now(UTC) - figures.DAY)
+        since = datetime.now(UTC) - figures.DAY
+        hits = hits_since(since, cluster=self.cluster.name, namespace=self.namespace.name)
         return groups_of(self.policies, hits.by_policy)
 
     @cached_property

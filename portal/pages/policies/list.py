@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from admission.models import AuditEvent
 from admission.record.policy_hits import PolicyHits, hits_since
 from engine.policy import Enforcement
 from policies import roles
@@ -135,12 +134,7 @@ class PoliciesOfClusterView(ClusterPage):
 
 def recent_hits(user: Any, cluster: str) -> RecentHits:
     """What the policies that the user may see found in the decisions of a day."""
-    decisions: Any = roles.visible(
-        AuditEvent.objects.all(), user, cluster="cluster", namespace="namespace"
-    )
-    if cluster:
-        decisions = decisions.for_cluster(cluster)
-    return hits_since(decisions, datetime.now(UTC) - HITS_OF)
+    return hits_since(datetime.now(UTC) - HITS_OF, cluster=cluster, user=user)
 
 
 def _paged(selection: PolicySelection, counts: PolicyCounts, hits: RecentHits) -> PagedRows:

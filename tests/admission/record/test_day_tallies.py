@@ -167,6 +167,7 @@ def test_removal_of_rows_has_their_day_counted_again() -> None:
 def test_past_that_is_written_later_is_counted_again() -> None:
     row = dict(AuditEvent.objects.filter(user="rare").values().get())
     row["id"] = decision_id.encode(int(row["created"].timestamp() * 1000), 99)
+    row |= dict.fromkeys(("violations", "observed"), "[]")
     backdate.keep([row])
     assert count(user="rare") == CappedCount(2)
 

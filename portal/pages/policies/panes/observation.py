@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from admission.models import AuditEvent
 from admission.record.policy_hits import PolicyHits, hits_since
 from engine.policy import Enforcement
 from policies.drafts.danger import mode_of
@@ -38,7 +37,7 @@ class ModeObservation:
 
 
 def observed_by(page: PolicyPage) -> ModeObservation | None:
-    """What the page's stored policy has observed; None of one that enforces. Three queries."""
+    """What the page's stored policy has observed; None of one that enforces."""
     place, manifest = page.place, page.manifest
     if manifest is None or place.namespace is None:
         return None
@@ -53,8 +52,7 @@ def observed_by(page: PolicyPage) -> ModeObservation | None:
     if since is None:
         return None
     cluster, namespace = place.cluster.name, place.namespace_name
-    decisions = AuditEvent.objects.for_cluster(cluster).for_namespace(namespace)
-    found = hits_since(decisions, since)
+    found = hits_since(since, cluster=cluster, namespace=namespace)
     hits = found.by_policy.get((cluster, place.kind.name, namespace, place.name), PolicyHits())
     return ModeObservation(
         mode=mode.value, since=since, counted_since=found.since, would_deny=hits.would_deny

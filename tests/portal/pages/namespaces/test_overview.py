@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from admission.models import AuditEvent, decision_id, partitions
+from admission.models import AuditEvent, Tally, decision_id, partitions
 from policies.models import KeptTest
 from tests import factories, people
 from tests.kept_tests import kept
@@ -43,6 +44,8 @@ def decided(hours: float, verdict: str = "denied", **fields: Any) -> AuditEvent:
     partitions.ensure(moment)
     violation = {"reason": "ExceededQuota", "message": "no room", "policy": QUOTA}
     given = {
+        "cluster": "prod",
+        "namespace": "team",
         "name": "web-1",
         "message": "pods web-1 is forbidden: no room",
         "reasons": " ExceededQuota ",
@@ -52,8 +55,6 @@ def decided(hours: float, verdict: str = "denied", **fields: Any) -> AuditEvent:
     return AuditEvent.objects.create(
         id=decision_id.encode(int(moment.timestamp() * 1000), int(hours * 10)),
         duration_us=1,
-        cluster="prod",
-        namespace="team",
         phase="validate",
         request_uid="u",
         kind="Pod",
@@ -69,8 +70,15 @@ def test_figures_are_of_the_last_day_against_the_day_before(reader: Client) -> N
         decided(hours)
     decided(3, "allowed", reasons="", violations=[])
     decided(4, "allowed", violations=[], observed=[{"reason": "Rejected", "policy": QUOTA}])
-    figures = shown(reader)["day"]
-    assert (figures.total, figures.denied, figures.would_deny, figures.change) == (4, 2, 1, 1)
+    decided(23.99)
+    expected = (5, 3, 1, 2)
+    for _ in ("from decisions", "from tallies"):
+        figures = shown(reader)["day"]
+        found = (figures.total, figures.denied, figures.would_deny, figures.change)
+        assert found == expected
+        decided(5, cluster="other")
+        decided(6, namespace="other")
+        Tally.objects.bring_up_to_date(now=timezone.now(), until=time.monotonic() + 60)
 
 
 def test_a_stuck_owner_leads_to_the_reason_and_to_the_limit(reader: Client) -> None:

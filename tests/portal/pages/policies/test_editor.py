@@ -353,7 +353,7 @@ def test_priority_class_and_limited_resources_have_editors(editor: Client) -> No
 
 
 @pytest.mark.parametrize(
-    ("page", "most"), [(PAGE, 30), ("/policies/?cluster=prod", 15), (f"{PAGE}revisions/", 14)]
+    ("page", "most"), [(PAGE, 30), ("/policies/?cluster=prod", 16), (f"{PAGE}revisions/", 14)]
 )
 def test_number_of_queries_does_not_grow(
     editor: Client,

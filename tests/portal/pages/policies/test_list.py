@@ -288,7 +288,7 @@ def test_pages_hold_each_policy_once_with_exact_totals(
     quota("q-zzz")
     decided(1, "ResourceQuota", "q-000")
     reader.get("/policies/")
-    with django_assert_max_num_queries(16) as few:
+    with django_assert_max_num_queries(17) as few:
         reader.get("/policies/")
     made = ResourceQuota.objects.get(name="q-000")
     ResourceQuota.objects.bulk_create(
