@@ -118,6 +118,7 @@ class QuotaUsageListView(KnownParameters, APIView):
         instant = at_parameter.instant_of(request, record="usage")
         lines = self._lines() if instant is None else self._lines_at(instant)
         if is_on(request, ATTENTION):
+            # As one slice: lines of then, read one by one, would be added up one by one.
             needed = [line for line in lines[:] if line["needs_attention"]]
             lines = sorted(needed, key=itemgetter("rank"), reverse=True)
         pages = ApiPagination()
