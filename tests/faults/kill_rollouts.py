@@ -100,7 +100,16 @@ def _move(pk: int, *, before: int = 0) -> bool:
 
 
 def faults_of(pk: int) -> list[str]:
-    """Everything that is not as the stages on record say."""
+    """Everything that is not as the stages on record say, all as it was at one moment."""
+    from django.db import connection, transaction  # noqa: PLC0415
+
+    with transaction.atomic():
+        # Others take stages meanwhile: each statement would see another moment.
+        connection.cursor().execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        return _faults_of(pk)
+
+
+def _faults_of(pk: int) -> list[str]:
     from policies.models import MetadataPolicy, PolicyRevision, Rollout  # noqa: PLC0415
 
     row = Rollout.objects.select_related("change").get(pk=pk)
