@@ -278,6 +278,27 @@ def test_the_page_reports_how_far_a_search_came(
     assert told in page
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 30])
+def test_a_name_is_found_on_the_days_that_have_it(
+    decided: Callable[..., AuditEvent], monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(search, "SAMPLE", size)
+    wanted = []
+    for age in (29, 28, 21, 20, 6, 0):
+        decided(days_ago(age), name="other")
+        if age not in {20, 6}:
+            wanted += [decided(days_ago(age), name=f"web-{number}").id for number in range(2)]
+    seen: list[str] = []
+    before = ""
+    while True:
+        sample = search.Search({"name": "web"}, AuditEvent.objects.all()).sample(before)
+        assert len(sample.rows) <= size
+        seen += [row.id for row in sample.rows]
+        if not (before := sample.older):
+            break
+    assert seen == wanted[::-1]
+
+
 def test_an_extent_has_the_number_of_all_days_and_the_oldest(
     spread: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
