@@ -1,8 +1,14 @@
 """The stored state as of an instant, read from what is on record. Writes nothing."""
 
 from policies.history.changes import StageThen, change_after, stages_at
-from policies.history.compare import COMPARED_KINDS, PastDifference, compare
-from policies.history.comparison import ROLE_KIND, USAGE_KIND, Comparison, compare_seen
+from policies.history.compare import COMPARED_KINDS, PastDifference
+from policies.history.comparison import (
+    ROLE_KIND,
+    USAGE_KIND,
+    Comparison,
+    TwoInstants,
+    compare_seen,
+)
 from policies.history.horizon import Horizon, horizon, require_known
 from policies.history.instants import InstantError, format_instant, parse_instant
 from policies.history.objects import (
@@ -15,6 +21,7 @@ from policies.history.objects import (
     policies_at,
     revision_at,
     revisions_at,
+    revisions_at_each,
 )
 from policies.history.policy_sets import load_at, used_of, with_status
 from policies.history.roles import PastBinding, clusters_seen, role_bindings_at
@@ -32,10 +39,10 @@ __all__ = [
     "PastDifference",
     "PastObject",
     "StageThen",
+    "TwoInstants",
     "change_after",
     "class_versions_at",
     "clusters_seen",
-    "compare",
     "compare_seen",
     "format_instant",
     "horizon",
@@ -48,6 +55,7 @@ __all__ = [
     "require_known",
     "revision_at",
     "revisions_at",
+    "revisions_at_each",
     "role_bindings_at",
     "stages_at",
     "used_at",

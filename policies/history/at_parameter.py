@@ -35,11 +35,17 @@ class BeforeHorizonError(APIException):
 
 
 def instant_of(
-    request: Request, *, cluster: str = "", record: str = "policies", name: str = AT.name
+    request: Request,
+    *,
+    cluster: str = "",
+    record: str = "policies",
+    name: str = AT.name,
+    known: history.Horizon | None = None,
 ) -> dt.datetime | None:
     """The instant that a parameter asks for, None for now; raises ``APIException``.
 
-    ``record`` is the one that has to reach it: policies, roles or usage.
+    ``record`` is the one that has to reach it: policies, roles or usage. ``known``: how far the
+    records go, where the caller has read it.
     """
     text: Any = request.query_params.get(name)
     if text is None:
@@ -49,7 +55,8 @@ def instant_of(
     except history.InstantError as error:
         raise BadParameterError(name, str(error), code=error.code) from error
     try:
-        history.require_known(record, getattr(history.horizon(cluster), record), instant)
+        reach = getattr(known or history.horizon(cluster), record)
+        history.require_known(record, reach, instant)
     except history.InstantError as error:
         raise BeforeHorizonError(name, error) from error
     return instant

@@ -1,22 +1,24 @@
-"""``compare``: what differs between two instants, object by object, in words."""
+"""``changed_objects``: what was written between two instants; ``Differences``: what it comes to."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
-from django.db.models import Q
+from django.db.models import Max, OuterRef, Q, Subquery, TextField
+from django.db.models.functions import Cast
 
-from policies.history.objects import POLICY_KINDS, in_force, objects_of, revisions_at
+from policies.history.objects import POLICY_KINDS, objects_of, reached
 from policies.managed_fields import changed_fields
 from policies.manifests import diff_in_words
 from policies.models import PolicyRevision
 
 if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from policies.history.objects import PastObject
     from policies.models.edits import PolicyRevisionQuerySet
@@ -25,8 +27,10 @@ COMPARED_KINDS: Final = (
     *("Cluster", "ResourceQuotaConfiguration", "PriorityClass", "Namespace"),
     *POLICY_KINDS,
 )
-_FEW: Final = 300
-_Key = tuple[str, str, str, str]
+_NAMES: Final = ("cluster", "namespace", "kind", "name")
+_TEXT: Final = Cast("after", TextField())
+_State = tuple[str | None, int]
+"""The text of a manifest, None if there is none, and the id of the revision that left it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,35 +63,134 @@ class PastDifference:
         return sorted(changed_fields(self.before, self.after))
 
 
-def compare(
-    clusters: Collection[str], begin: dt.datetime, end: dt.datetime, *, namespace: str = ""
-) -> list[PastDifference]:
-    """The objects that differ between two instants, by place; of one namespace if it is named.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedObject:
+    """An object whose manifest differs; both as the database's text, None where it was not there.
 
-    Seven queries for any number of clusters. Only what was written in between is looked at, and
-    only what differs is read as a whole.
+    ``written`` is the id of the newest of the revisions that made the two.
     """
-    first, last = sorted((begin, end))
-    writes = revisions_at(clusters, first)
-    after = _written(writes, revisions_at(clusters, last), namespace)
-    before = _before(writes, after)
-    changed = {key for key, pk in after.items() if pk != before.get(key)}
-    wanted = [pk for ids in (before, after) for key in changed if (pk := ids.get(key))]
-    rows = PolicyRevision.objects.filter(pk__in=wanted).order_by().defer("before")
-    found = {each.id: each for each in objects_of(rows)}
-    earlier, later = (before, after) if begin <= end else (after, before)
-    differences = [
-        _difference(key, found.get(earlier.get(key) or 0), found.get(later.get(key) or 0))
-        for key in sorted(changed)
+
+    cluster: str
+    namespace: str
+    kind: str
+    name: str
+    before: str | None
+    after: str | None
+    written: int
+
+    @property
+    def has_words(self) -> bool:
+        """Whether there is anything to say; another order of keys is nothing."""
+        # Of what came or went there is, whatever is in it: thousands may have.
+        if self.before is None or self.after is None:
+            return True
+        return diff_in_words.are_different(json.loads(self.before), json.loads(self.after))
+
+    def in_words(self, written: PastObject) -> PastDifference:
+        """The difference, as it is shown."""
+        before, after = map(_parsed, (self.before, self.after))
+        return PastDifference(
+            cluster=self.cluster,
+            namespace=self.namespace,
+            kind=self.kind,
+            name=self.name,
+            words=diff_in_words.changes(before, after),
+            before=before,
+            after=after,
+            written=written,
+        )
+
+
+def _parsed(text: str | None) -> dict[str, Any] | None:
+    return None if text is None else json.loads(text)
+
+
+class Differences(Sequence[PastDifference]):
+    """All that differs; put in words, and read with its revisions, for the part that is shown."""
+
+    def __init__(self, found: Sequence[PastDifference | ChangedObject]) -> None:
+        self._found = found
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @overload
+    def __getitem__(self, index: int) -> PastDifference: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[PastDifference]: ...
+    def __getitem__(self, index: int | slice) -> PastDifference | Sequence[PastDifference]:
+        if isinstance(index, slice):
+            return _in_words(self._found[index])
+        [found] = _in_words([self._found[index]])
+        return found
+
+    def __iter__(self) -> Iterator[PastDifference]:
+        # One query, not one for each.
+        return iter(_in_words(self._found))
+
+
+def _in_words(found: Sequence[PastDifference | ChangedObject]) -> list[PastDifference]:
+    ids = [each.written for each in found if isinstance(each, ChangedObject)]
+    rows = PolicyRevision.objects.filter(pk__in=ids).order_by().defer("before")
+    written = {each.id: each for each in objects_of(rows)}
+    return [
+        each.in_words(written[each.written]) if isinstance(each, ChangedObject) else each
+        for each in found
     ]
-    # What was changed and changed back is no difference.
-    return [each for each in differences if each.words]
+
+
+def changed_objects(
+    writes: Sequence[Mapping[str, int]], *, namespace: str = "", is_backwards: bool = False
+) -> list[ChangedObject]:
+    """The objects whose manifests differ after so many writes of each cluster and so many more.
+
+    One query for any number of clusters. Only what was written in between is looked at, and what
+    is equal again is told by its text, before any of it is parsed. ``is_backwards``: from the later
+    to the earlier state.
+    """
+    since, until = writes
+    rows = _written(since, until, namespace).order_by()
+    newest = rows.values(*_NAMES).annotate(newest=Max("pk")).values("newest")
+    same_name = {name: OuterRef(name) for name in _NAMES}
+    # Its numbers rise with its writes, so that the index by name and number ends with the newest.
+    state = PolicyRevision.objects.filter(reached(since), **same_name).order_by("-number")
+    columns = (
+        PolicyRevision.objects.filter(pk__in=newest)
+        .order_by()
+        .annotate(
+            earlier=Subquery(state.values("pk")[:1]),
+            earlier_text=Subquery(state.annotate(text=_TEXT).values("text")[:1]),
+            text=_TEXT,
+        )
+        .values_list(*_NAMES, "earlier_text", "earlier", "text", "pk")
+    )
+    order = -1 if is_backwards else 1
+    return [
+        _changed(names, ((earlier_text, earlier), (text, pk))[::order])
+        for *names, earlier_text, earlier, text, pk in columns
+        if earlier_text != text
+    ]
+
+
+def _changed(names: Sequence[str], states: Sequence[_State]) -> ChangedObject:
+    cluster, namespace, kind, name = names
+    # A deletion leaves no text, and is not what made an object.
+    (before, before_id), (after, after_id) = states
+    return ChangedObject(
+        cluster=cluster,
+        namespace=namespace,
+        kind=kind,
+        name=name,
+        before=before,
+        after=after,
+        written=before_id if after is None else after_id,
+    )
 
 
 def _written(
     since: Mapping[str, int], until: Mapping[str, int], namespace: str
-) -> dict[_Key, int | None]:
-    """The newest revision between two numbers of writes, of each object; None of a deletion."""
+) -> PolicyRevisionQuerySet:
+    """The revisions between two numbers of writes of each cluster."""
     between = reduce(
         or_,
         (
@@ -99,47 +202,4 @@ def _written(
     rows = PolicyRevision.objects.filter(between, kind__in=COMPARED_KINDS)
     if namespace:
         rows = rows.filter(Q(namespace=namespace) | Q(kind="Namespace", name=namespace))
-    columns = rows.order_by("pk").values_list(
-        "cluster", "namespace", "kind", "name", "pk", "action"
-    )
-    return {
-        (cluster, place, kind, name): None if action == PolicyRevision.Action.DELETE else pk
-        for cluster, place, kind, name, pk, action in columns
-    }
-
-
-def _before(writes: Mapping[str, int], keys: Collection[_Key]) -> dict[_Key, int]:
-    """The revisions that made some objects, as they were after so many writes."""
-    rows: PolicyRevisionQuerySet = in_force(
-        writes,
-        kinds={kind for _, _, kind, _ in keys},
-        namespaces=_few({namespace for _, namespace, _, _ in keys}),
-        names=_few({name for _, _, _, name in keys}),
-    )
-    columns = rows.values_list("cluster", "namespace", "kind", "name", "pk")
-    # The sets may match further objects.
-    return {key: pk for *place, pk in columns if (key := _key(*place)) in keys}
-
-
-def _few(names: Collection[str]) -> Collection[str] | None:
-    """Names to look for one by one; None where all are read faster."""
-    return names if len(names) <= _FEW else None
-
-
-def _key(cluster: str, namespace: str, kind: str, name: str) -> _Key:
-    return cluster, namespace, kind, name
-
-
-def _difference(key: _Key, before: PastObject | None, after: PastObject | None) -> PastDifference:
-    cluster, namespace, kind, name = key
-    old, new = (each.manifest if each else None for each in (before, after))
-    return PastDifference(
-        cluster=cluster,
-        namespace=namespace,
-        kind=kind,
-        name=name,
-        words=diff_in_words.changes(old, new),
-        before=old,
-        after=new,
-        written=after or before,
-    )
+    return rows

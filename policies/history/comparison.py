@@ -12,11 +12,15 @@ from uuid import UUID
 
 from engine.resource_list import parse, remove_zeros, subtract
 from policies import roles
-from policies.history.compare import PastDifference, compare
-from policies.history.horizon import horizon
-from policies.history.objects import in_force, objects_of, revisions_at
+from policies.history.compare import (
+    ChangedObject,
+    Differences,
+    PastDifference,
+    changed_objects,
+)
+from policies.history.objects import in_force, objects_of, revisions_at_each
 from policies.history.policy_sets import used_texts
-from policies.history.roles import clusters_seen, role_bindings_at
+from policies.history.roles import role_bindings_at_each
 from policies.history.usage import growth_between, used_at
 from policies.models.roles import scope_covers
 
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Collection, Mapping, Sequence
 
+    from policies.history.horizon import Horizon
     from policies.history.objects import PastObject
     from policies.history.roles import PastBinding
 
@@ -31,6 +36,16 @@ USAGE_KIND: Final = "QuotaUsage"
 ROLE_KIND: Final = "RoleBinding"
 _QUOTA: Final = ("ResourceQuota",)
 _Used = dict[tuple[str, ...], "Mapping[str, str]"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoInstants:
+    """What is compared: two instants of the fleet, of a cluster, or of a namespace."""
+
+    begin: dt.datetime
+    end: dt.datetime
+    cluster: str = ""
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,27 +58,39 @@ class Comparison:
 
 
 def compare_seen(
-    user: Any, begin: dt.datetime, end: dt.datetime, *, cluster: str = "", namespace: str = ""
+    user: Any, asked: TwoInstants, *, clusters: Sequence[str], known: Horizon
 ) -> Comparison:
-    """Compare the fleet, a cluster or a namespace; a fixed number of queries."""
-    names = [each for each in clusters_seen(user) if cluster in ("", each)]
-    known, first = horizon(), min(begin, end)
-    knows_usage, knows_roles = known.knows_usage(first), known.knows_roles(first)
-    found = compare(names, begin, end, namespace=namespace)
+    """Compare two instants of a place, as far as a user sees it; a fixed number of queries.
+
+    ``clusters`` are those of which the user sees any part, and ``known`` is how far the records go:
+    a page has both already.
+    """
+    span = sorted((asked.begin, asked.end))
+    knows_usage, knows_roles = known.knows_usage(span[0]), known.knows_roles(span[0])
+    names = [each for each in clusters if asked.cluster in ("", each)]
+    writes = revisions_at_each(names, span)
+    is_backwards = asked.end < asked.begin
+    found: list[PastDifference | ChangedObject] = [
+        *changed_objects(writes, namespace=asked.namespace, is_backwards=is_backwards)
+    ]
     if knows_usage:
-        found += compare_usage(names, begin, end, namespace=namespace)
+        found += _compare_usage(asked, writes)
     if knows_roles:
-        found += compare_roles(begin, end, cluster=cluster, namespace=namespace)
-    seen = [each for each in found if _is_seen(user, each)]
+        found += _compare_roles(asked)
+    seen = [each for each in found if _is_seen(user, each) and _has_words(each)]
     seen.sort(key=lambda each: (each.cluster, each.namespace, each.kind, each.name))
-    return Comparison(differences=seen, knows_usage=knows_usage, knows_roles=knows_roles)
+    return Comparison(
+        differences=Differences(seen), knows_usage=knows_usage, knows_roles=knows_roles
+    )
 
 
-def compare_usage(
-    clusters: Collection[str], begin: dt.datetime, end: dt.datetime, *, namespace: str = ""
-) -> list[PastDifference]:
+def _has_words(found: PastDifference | ChangedObject) -> bool:
+    return not isinstance(found, ChangedObject) or found.has_words
+
+
+def _compare_usage(asked: TwoInstants, writes: Sequence[Mapping[str, int]]) -> list[PastDifference]:
     """The quotas that were there at both instants, and used other amounts."""
-    earlier, later = _used(clusters, begin, end, namespace)
+    earlier, later = _used(asked, writes)
     found = []
     for key in sorted(earlier.keys() & later.keys()):
         _, cluster, place, name = key
@@ -89,29 +116,25 @@ def compare_usage(
     return found
 
 
-def _used(
-    clusters: Collection[str], begin: dt.datetime, end: dt.datetime, namespace: str
-) -> tuple[_Used, _Used]:
+def _used(asked: TwoInstants, writes: Sequence[Mapping[str, int]]) -> tuple[_Used, _Used]:
     """What the quotas that moved used at both instants, by uid and place.
 
     The journal is added up from the later instant on once, and between the two once.
     """
-    first, last = sorted((begin, end))
-    growth = growth_between(first, last, namespace=namespace)
+    first, last = sorted((asked.begin, asked.end))
+    growth = growth_between(first, last, namespace=asked.namespace)
     if not growth:
         return {}, {}
-    of_first, of_last = (_quotas(clusters, instant, growth) for instant in (first, last))
+    of_first, of_last = (_quotas(each, growth) for each in writes)
     used_last = used_at(of_first.keys() | of_last.keys(), last)
     used_first = {uid: remove_zeros(subtract(used_last[uid], growth[uid])) for uid in used_last}
     earlier = _by_place(of_first, used_texts(of_first, first, used_first))
     later = _by_place(of_last, used_texts(of_last, last, used_last))
-    return (earlier, later) if begin <= end else (later, earlier)
+    return (earlier, later) if asked.begin <= asked.end else (later, earlier)
 
 
-def _quotas(
-    clusters: Collection[str], instant: dt.datetime, uids: Collection[UUID]
-) -> dict[UUID, PastObject]:
-    rows = in_force(revisions_at(clusters, instant), kinds=_QUOTA)
+def _quotas(writes: Mapping[str, int], uids: Collection[UUID]) -> dict[UUID, PastObject]:
+    rows = in_force(writes, kinds=_QUOTA)
     found = objects_of(rows.filter(uid__in=[str(each) for each in uids]))
     return {UUID(each.uid): each for each in found}
 
@@ -125,15 +148,14 @@ def _by_place(
     }
 
 
-def compare_roles(
-    begin: dt.datetime, end: dt.datetime, *, cluster: str = "", namespace: str = ""
-) -> list[PastDifference]:
+def _compare_roles(asked: TwoInstants) -> list[PastDifference]:
     """The roles that were given or taken back, of a place those that cover it."""
-    earlier, later = ({_key(each): each for each in role_bindings_at(at)} for at in (begin, end))
+    states = role_bindings_at_each((asked.begin, asked.end))
+    earlier, later = ({_key(each): each for each in state} for state in states)
     found = []
     for key in sorted(earlier.keys() ^ later.keys()):
         binding = earlier.get(key) or later[key]
-        if not _concerns(binding, cluster, namespace):
+        if not _concerns(binding, asked.cluster, asked.namespace):
             continue
         word = "taken back from" if key in earlier else "given to"
         found.append(
@@ -169,6 +191,6 @@ def _shown(binding: PastBinding | None) -> Mapping[str, str] | None:
     return {name: getattr(binding, name) for name in names}
 
 
-def _is_seen(user: Any, found: PastDifference) -> bool:
+def _is_seen(user: Any, found: PastDifference | ChangedObject) -> bool:
     namespace = found.name if found.kind == "Namespace" else found.namespace
     return roles.sees(user, found.cluster, namespace)

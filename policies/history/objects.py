@@ -19,7 +19,7 @@ from policies.models import Namespace, NamespaceClassVersion, PolicyRevision
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from django.db.models import QuerySet
 
@@ -27,13 +27,11 @@ if TYPE_CHECKING:
 
 POLICY_KINDS: Final = ("LimitRange", "MetadataPolicy", "ResourceQuota")
 _DELETE: Final = PolicyRevision.Action.DELETE
-_LAST_WRITES: Final = """
-    WITH known (name) AS (VALUES {names})
-    SELECT name, (
-      SELECT MAX(cluster_revision) FROM policies_policyrevision
-      WHERE cluster = known.name AND created <= %s
-    ) FROM known
-"""
+_LAST_WRITES: Final = "WITH known (name) AS (VALUES {names}) SELECT name, {numbers} FROM known"
+_LAST_WRITE: Final = """(
+  SELECT MAX(cluster_revision) FROM policies_policyrevision
+  WHERE cluster = known.name AND created <= %s
+)"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,36 +56,59 @@ def revisions_at(clusters: Collection[str], instant: dt.datetime) -> dict[str, i
 
     Clusters without a write by then are left out.
     """
-    begun = _begun(clusters, instant)
-    if not begun:
-        return {}
-    last_writes = reduce(
-        or_, (Q(cluster=name, cluster_revision=number) for name, number in begun.items())
-    )
+    [found] = revisions_at_each(clusters, [instant])
+    return found
+
+
+def revisions_at_each(
+    clusters: Collection[str], instants: Sequence[dt.datetime]
+) -> list[dict[str, int]]:
+    """The same at several instants, in their order; two queries for any number of them."""
+    begun = _begun(clusters, instants)
+    last_writes = {write for each in begun for write in each.items()}
+    if not last_writes:
+        return begun
+    any_of = reduce(or_, (Q(cluster=name, cluster_revision=number) for name, number in last_writes))
+    rows = PolicyRevision.objects.filter(any_of, created__gt=min(instants)).order_by()
+    last_rows = rows.values_list("cluster", "cluster_revision").annotate(last=Max("created"))
+    ends = {(name, number): last for name, number, last in last_rows}
     # A write whose rows are not all there yet is still under way, and leaves what was before it.
-    rows = PolicyRevision.objects.filter(last_writes, created__gt=instant).order_by()
-    under_way = set(rows.values_list("cluster", flat=True))
-    return {name: number - (name in under_way) for name, number in begun.items()}
+    return [
+        {name: number - (ends.get((name, number), at) > at) for name, number in each.items()}
+        for at, each in zip(instants, begun, strict=True)
+    ]
 
 
-def _begun(clusters: Collection[str], instant: dt.datetime) -> dict[str, int]:
-    """The last write of each cluster of which a row was there at an instant.
+def _begun(clusters: Collection[str], instants: Sequence[dt.datetime]) -> list[dict[str, int]]:
+    """The last write of each cluster of which a row was there, at each of some instants.
 
     The index by cluster and write is read backwards, down to the first row that is old enough;
     grouped, the database would read all revisions. Django cannot select from a list of values.
     """
     if not clusters:
-        return {}
+        return [{} for _ in instants]
     names = ", ".join(["(%s)"] * len(clusters))
-    moment = connection.ops.adapt_datetimefield_value(instant)
+    numbers = ", ".join([_LAST_WRITE] * len(instants))
+    moments = [connection.ops.adapt_datetimefield_value(each) for each in instants]
     with connection.cursor() as cursor:
-        cursor.execute(_LAST_WRITES.format(names=names), [*clusters, moment])
-        return {name: number for name, number in cursor.fetchall() if number is not None}
+        cursor.execute(_LAST_WRITES.format(names=names, numbers=numbers), [*clusters, *moments])
+        rows = cursor.fetchall()
+    columns = range(1, len(instants) + 1)
+    return [{row[0]: row[each] for row in rows if row[each] is not None} for each in columns]
 
 
 def revision_at(cluster: str, instant: dt.datetime) -> int:
     """How many writes of a cluster were done at an instant; 0: none."""
     return revisions_at([cluster], instant).get(cluster, 0)
+
+
+def reached(writes: Mapping[str, int]) -> Q:
+    """The revisions of so many writes of each cluster."""
+    return reduce(
+        or_,
+        (Q(cluster=name, cluster_revision__lte=number) for name, number in writes.items()),
+        Q(pk__in=[]),
+    )
 
 
 def in_force(
@@ -102,12 +123,7 @@ def in_force(
     One statement, when it is read; narrow, order and slice it like any other. What was before a
     revision is not read: nobody asks it of the past.
     """
-    reached = reduce(
-        or_,
-        (Q(cluster=name, cluster_revision__lte=number) for name, number in writes.items()),
-        Q(pk__in=[]),
-    )
-    rows = PolicyRevision.objects.filter(reached, kind__in=kinds)
+    rows = PolicyRevision.objects.filter(reached(writes), kind__in=kinds)
     if namespaces is not None:
         rows = rows.filter(namespace__in=namespaces)
     if names is not None:

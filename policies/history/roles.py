@@ -10,6 +10,7 @@ from policies.models import Cluster, PolicyRevision, RoleBinding, RoleChange
 
 if TYPE_CHECKING:
     import datetime as dt
+    from collections.abc import Iterable, Sequence
 
 _GROUP: Final = "group "
 
@@ -40,9 +41,24 @@ def role_bindings_at(instant: dt.datetime) -> list[PastBinding]:
 
     A binding of today that is on no record counts from the time that it names itself.
     """
+    [found] = role_bindings_at_each([instant])
+    return found
+
+
+def role_bindings_at_each(instants: Sequence[dt.datetime]) -> list[list[PastBinding]]:
+    """The same at several instants, in their order; two queries for any number of them."""
+    changes = list(RoleChange.objects.order_by("pk"))
+    bindings = RoleBinding.objects.filter(created__lte=max(instants))
+    stored = list(bindings.select_related("user", "group"))
+    return [_held(changes, stored, instant) for instant in instants]
+
+
+def _held(
+    changes: Iterable[RoleChange], stored: Iterable[RoleBinding], instant: dt.datetime
+) -> list[PastBinding]:
     held: dict[_Key, PastBinding] = {}
     recorded: set[_Key] = set()
-    for change in RoleChange.objects.order_by("pk"):
+    for change in changes:
         key = (change.subject, change.role, change.cluster, change.namespace)
         recorded.add(key)
         if change.created > instant:
@@ -51,9 +67,9 @@ def role_bindings_at(instant: dt.datetime) -> list[PastBinding]:
             held[key] = _binding(key, change.created, change.actor)
         else:
             held.pop(key, None)
-    for given in RoleBinding.objects.filter(created__lte=instant).select_related("user", "group"):
+    for given in stored:
         key = (given.subject, given.role, given.cluster, given.namespace)
-        if key not in recorded:
+        if given.created <= instant and key not in recorded:
             held[key] = _binding(key, given.created, given.created_by)
     return [held[key] for key in sorted(held)]
 

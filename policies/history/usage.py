@@ -6,9 +6,12 @@ puts equal entries together, so that a namespace with thousands of equal pods co
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from django.db.models import Count
+from django.db.models import Count, TextField
+from django.db.models.functions import Cast
 
 from engine.quantity import Quantity
 from engine.resource_list import add, parse, remove_zeros, subtract
@@ -88,10 +91,26 @@ def _of_deleted_clusters(quota_uids: Collection[UUID]) -> set[UUID]:
 
 
 def _growth(entries: LedgerEntryQuerySet) -> Iterator[tuple[UUID, ResourceList]]:
-    """By how much entries changed what quotas use; the database counts the equal ones."""
-    equal = entries.order_by().values_list("quota_uid", "before", "after")
-    for uid, before, after, times in equal.annotate(times=Count("pk")):
-        yield uid, _times(subtract(parse(after), parse(before)), times)
+    """By how much entries changed what quotas use; the database counts the equal ones.
+
+    Equal amounts that came and went cancel out as texts, and the others are parsed once: in a span
+    most objects come and go, and those of one kind have equal amounts.
+    """
+    texts = {name: Cast(name, TextField()) for name in ("before", "after")}
+    equal = entries.order_by().values("quota_uid", came=texts["after"], went=texts["before"])
+    numbers: Counter[tuple[UUID, str]] = Counter()
+    for uid, came, went, times in equal.annotate(times=Count("*")).values_list(
+        "quota_uid", "came", "went", "times"
+    ):
+        numbers[uid, came] += times
+        numbers[uid, went] -= times
+    parsed: dict[str, ResourceList] = {}
+    for (uid, text), times in numbers.items():
+        if not times:
+            continue
+        if text not in parsed:
+            parsed[text] = parse(json.loads(text))
+        yield uid, _times(parsed[text], times)
 
 
 def _times(amounts: ResourceList, number: int) -> ResourceList:

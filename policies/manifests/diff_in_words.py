@@ -40,10 +40,19 @@ def changes(before: Manifest | None, after: Manifest | None) -> list[str]:
             if is_created
             else phrases
         )
-    return [
-        *_metadata_changes(before, after),
-        *_CHANGES_OF_KIND.get(str(after.get("kind")), _other_changes)(before, after),
-    ]
+    return list(_phrases(before, after))
+
+
+def are_different(before: Manifest | None, after: Manifest | None) -> bool:
+    """Whether ``changes`` has any line, found by the first of them."""
+    if before is None or after is None:
+        return before is not after
+    return any(True for _ in _phrases(before, after))
+
+
+def _phrases(before: Manifest, after: Manifest) -> Iterator[str]:
+    yield from _metadata_changes(before, after)
+    yield from _CHANGES_OF_KIND.get(str(after.get("kind")), _other_changes)(before, after)
 
 
 def _metadata_changes(before: Manifest, after: Manifest) -> Iterator[str]:

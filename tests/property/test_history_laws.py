@@ -21,6 +21,7 @@ from rest_framework.test import APIClient
 from engine.resource_list import parse
 from policies import history, services, snapshot
 from policies.ledger.release import release
+from policies.manifests import diff_in_words
 from policies.models import (
     Charge,
     Cluster,
@@ -345,3 +346,76 @@ def test_every_instant_is_what_a_portal_stopped_then_shows(seed: int) -> None:
             assert results == served[name], (number, name)
         for field in set(Shown._fields) - {"api"}:
             assert getattr(past, field) == getattr(shown, field), (number, field)
+
+
+def _told(compared: history.Comparison) -> list[tuple[Any, ...]]:
+    """What a comparison shows: amounts as such, since their texts may differ."""
+    return [
+        (
+            *(each.cluster, each.namespace, each.kind, each.name),
+            tuple(each.amounts if each.kind == history.USAGE_KIND else each.words),
+            *(_exact(side) for side in (each.before, each.after)),
+            each.written.id if each.written else None,
+        )
+        for each in compared.differences
+    ]
+
+
+def _objects_apart(states: list[dict[Key, history.PastObject]]) -> Iterable[tuple[Any, ...]]:
+    """The objects that differ, from both states as a whole."""
+    for cluster, kind, namespace, name in states[0].keys() | states[1].keys():
+        sides = [each.get((cluster, kind, namespace, name)) for each in states]
+        before, after = (each.manifest if each else None for each in sides)
+        words = diff_in_words.changes(before, after)
+        if written := words and (sides[1] or sides[0]):
+            yield cluster, namespace, kind, name, tuple(words), before, after, written.id
+
+
+def _usage_apart(
+    states: list[dict[Key, history.PastObject]], instants: tuple[dt.datetime, dt.datetime]
+) -> Iterable[tuple[Any, ...]]:
+    """The quotas that used other amounts, from all that each used at both instants."""
+    used = [history.used_of(state.values(), at) for state, at in zip(states, instants, strict=True)]
+    for key in states[0].keys() & states[1].keys():
+        uid = states[0][key].uid
+        if key[1] != "ResourceQuota" or states[1][key].uid != uid:
+            continue
+        before, after = (parse(each[uid]) for each in used)
+        moved = [
+            name for name in sorted(before.keys() & after.keys()) if before[name] != after[name]
+        ]
+        if moved:
+            amounts = tuple(f"used[{name}]" for name in moved)
+            place = (key[0], key[2], history.USAGE_KIND, key[3])
+            yield *place, amounts, {"used": before}, {"used": after}, None
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("seed", histories())
+def test_two_instants_differ_in_what_each_of_them_shows(seed: int) -> None:
+    writer, moments = Writer(seed), [timezone.now()]
+    for _ in range(2 * STEPS):
+        writer.step()
+        time.sleep(TICK)
+        moments.append(timezone.now())
+        time.sleep(TICK)
+    clusters, known = history.clusters_seen(writer.author), history.horizon()
+    is_told = False
+    for _ in range(2 * STEPS):
+        begin, end = instants = (writer.dice.choice(moments), writer.dice.choice(moments))
+        states: list[dict[Key, history.PastObject]] = []
+        for instant in instants:
+            writes = history.revisions_at(clusters, instant)
+            rows = history.in_force(writes, kinds=history.COMPARED_KINDS)
+            states.append(
+                {(e.cluster, e.kind, e.namespace, e.name): e for e in history.objects_of(rows)}
+            )
+        between = history.TwoInstants(begin=begin, end=end)
+        compared = history.compare_seen(writer.author, between, clusters=clusters, known=known)
+        expected = list(_objects_apart(states))
+        if compared.knows_usage:
+            expected += _usage_apart(states, instants)
+        told = [each for each in _told(compared) if each[2] != history.ROLE_KIND]
+        assert told == sorted(expected, key=lambda each: each[:4]), (begin, end)
+        is_told = is_told or bool(told)
+    assert is_told

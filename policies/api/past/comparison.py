@@ -82,14 +82,17 @@ class CompareView(KnownParameters, APIView):
         """Compare two instants in words and by fields; a fixed number of queries."""
         pages = ApiPagination()
         limit, offset = pages.get_limit(request), pages.get_offset(request)
-        begin = at_parameter.instant_of(request, name=FROM.name)
+        known = history.horizon()
+        begin = at_parameter.instant_of(request, name=FROM.name, known=known)
         if begin is None:
             raise BadParameterError(FROM.name, "name the earlier instant", code="required")
-        end = at_parameter.instant_of(request, name=TO.name) or timezone.now()
+        end = at_parameter.instant_of(request, name=TO.name, known=known) or timezone.now()
         place = {
             each.name: request.query_params.get(each.name, "") for each in (CLUSTER, NAMESPACE)
         }
-        found = history.compare_seen(request.user, begin, end, **place)
+        between = history.TwoInstants(begin=begin, end=end, **place)
+        seen = history.clusters_seen(request.user)
+        found = history.compare_seen(request.user, between, clusters=seen, known=known)
         shown = found.differences[offset : offset + limit]
         return Response(
             {

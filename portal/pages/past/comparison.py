@@ -16,8 +16,6 @@ from portal.pages.views import PortalPage, revision_address
 if TYPE_CHECKING:
     import datetime as dt
 
-    from policies.history import Comparison
-
 
 class ComparisonView(PortalPage):
     """What differs between two instants; without them yesterday and now."""
@@ -38,7 +36,11 @@ class ComparisonView(PortalPage):
             "to": history.format_instant(now),
         }
         texts = {name: asked.get(name, "") or usual[name] for name in usual}
-        found, errors = self._compared(place, texts, horizon)
+        instants, errors = self._instants(texts, horizon)
+        found = None
+        if not errors:
+            between = history.TwoInstants(begin=instants["from"], end=instants["to"], **place)
+            found = history.compare_seen(user, between, clusters=seen, known=horizon)
         page = page_of(found.differences if found else [], self.request)
         return super().get_context_data(
             **kwargs,
@@ -53,9 +55,9 @@ class ComparisonView(PortalPage):
             lines=_lines(page.object_list),
         )
 
-    def _compared(
-        self, place: dict[str, str], texts: dict[str, str], horizon: history.Horizon
-    ) -> tuple[Comparison | None, dict[str, str]]:
+    def _instants(
+        self, texts: dict[str, str], horizon: history.Horizon
+    ) -> tuple[dict[str, dt.datetime], dict[str, str]]:
         instants: dict[str, dt.datetime] = {}
         errors: dict[str, str] = {}
         for name, text in texts.items():
@@ -68,10 +70,7 @@ class ComparisonView(PortalPage):
                 history.require_known("policies", horizon.policies, instants[name])
             except history.InstantError as error:
                 errors[name] = str(error)
-        if errors:
-            return None, errors
-        user = self.request.user
-        return history.compare_seen(user, instants["from"], instants["to"], **place), {}
+        return instants, errors
 
 
 def _lines(differences: Any) -> list[dict[str, Any]]:

@@ -80,6 +80,16 @@ def test_writes_keep_their_order_though_a_clock_was_set_back(write: Write) -> No
     assert writes_at(20) == {"a": 2, "b": 3}
 
 
+def test_several_instants_are_read_as_each_of_them(write: Write) -> None:
+    write(1, 10)
+    write(2, 20)
+    write(2, 25, name="b")
+    instants = [at(minutes) for minutes in (25, 9, 24, 10, 20)]
+    found = history.revisions_at_each(["prod", "test"], instants)
+    assert found == [{"prod": 2}, {}, {"prod": 1}, {"prod": 1}, {"prod": 1}]
+    assert found == [history.revisions_at(["prod", "test"], each) for each in instants]
+
+
 def test_clusters_do_not_mix() -> None:
     factories.namespace("team", in_cluster="prod")
     factories.namespace("team", in_cluster="test")
