@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 LABEL: Final = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 """A part of an address; groups there have names, or none."""
+MOST_NAMESPACES: Final = 100
+"""Names in a webhook's selector; of more, the API server's every request would be slower."""
 DNS_LABEL: Final = r"\A[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z"
 
 
@@ -41,6 +44,20 @@ class PlacedError(ValidationError):
     def key(self) -> str:
         """The field at which the object's own form shows it."""
         return NON_FIELD_ERRORS if self.row_set or not self.column else self.column
+
+
+def namespace_names_problem(names: Any) -> str:
+    """Say what is wrong with a list of different names of namespaces; empty: nothing."""
+    if not isinstance(names, list) or len(names) > MOST_NAMESPACES:
+        return f"must be a list of at most {MOST_NAMESPACES} names"
+    for name in names:
+        if not isinstance(name, str) or not re.match(DNS_LABEL, name):
+            return f'"{name}": must be a DNS label'
+        if name == "kube-system":
+            return f'"{name}": whether it is covered is a setting of its own'
+        if names.count(name) > 1:
+            return f'"{name}": is there twice'
+    return ""
 
 
 def as_validation_error(findings: Iterable[PlacedError]) -> ValidationError:

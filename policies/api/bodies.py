@@ -48,7 +48,10 @@ if TYPE_CHECKING:
 
 
 _BODY: Final = "body"
-_OWN_SHAPES: Final[dict[str, Shape]] = {"limitedResources": LIMITED_RESOURCES}
+_OWN_SHAPES: Final[dict[str, Shape]] = {
+    "limitedResources": LIMITED_RESOURCES,
+    "excluded_namespaces": Shape("a list", entries=TEXT),
+}
 """Shapes of fields beside manifests."""
 _SHAPES_OF_FIELDS: Final[tuple[tuple[type[Field[Any, Any, Any, Any]], Shape], ...]] = (
     (ChoiceField, TEXT),

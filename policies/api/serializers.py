@@ -32,6 +32,7 @@ from policies.models import (
     WebhookCredential,
 )
 from policies.openapi import OBJECT, TEXT_MAP, Answered, DescribedField
+from policies.validators import MOST_NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -191,7 +192,7 @@ def recorded_fields(recorded: Any) -> dict[str, Any]:
 
 _CLUSTER_FIELDS = (
     *("name", "description", "external_id"),
-    *("unconfirmed_limit", "kubernetes_version", "failure_policy"),
+    *("unconfirmed_limit", "kubernetes_version", "failure_policy", "excluded_namespaces"),
 )
 
 
@@ -215,6 +216,12 @@ class ClusterSerializer(RecordedSerializer):
         error_messages={"invalid_choice": "must be Fail or Ignore"},
         help_text="what the API server does while the portal cannot answer: refuse everything "
         "(Fail), or let in what nobody else refuses (Ignore)",
+    )
+    excluded_namespaces = serializers.ListField(
+        child=serializers.CharField(max_length=63),
+        default=list,
+        max_length=MOST_NAMESPACES,
+        help_text="namespaces that the webhooks leave out: nobody enforces policies there",
     )
     policy_revision = serializers.IntegerField(read_only=True)
 

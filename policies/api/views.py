@@ -133,6 +133,7 @@ class ClusterView(PastOfClusters, RecordedView):
             setattr(instance, name, sent_body.get(name, ""))
         instance.unconfirmed_limit = sent_body["unconfirmed_limit"]
         instance.failure_policy = sent_body["failure_policy"]
+        instance.excluded_namespaces = sorted(sent_body["excluded_namespaces"])
         saved = services.save_cluster(
             cluster=instance, expected_revision=expected, **self.written(sent_body)
         )

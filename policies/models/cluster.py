@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
@@ -19,12 +20,11 @@ from policies.validators import (
     PlacedError,
     as_validation_error,
     decode_error_as_field_error,
+    namespace_names_problem,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from django.core.exceptions import ValidationError
 
     from policies.validators import Place
 
@@ -178,6 +178,11 @@ class Cluster(Recorded):
         validators=[RegexValidator(DNS_LABEL, "must be a DNS label")],
         help_text="of the portal's service account in the cluster; it is never reviewed",
     )
+    excluded_namespaces = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="names of namespaces that the webhooks leave out: nobody enforces policies there",
+    )
     kubernetes_version = models.CharField(
         max_length=10,
         blank=True,
@@ -214,6 +219,12 @@ class Cluster(Recorded):
         """The cluster itself."""
         return self
 
+    def clean(self) -> None:
+        """Validate the excluded namespaces, too: Django's own validators leave out a null."""
+        super().clean()
+        if problem := namespace_names_problem(self.excluded_namespaces):
+            raise ValidationError({"excluded_namespaces": problem}, code="invalid")
+
     def to_manifest(self) -> dict[str, Any]:
         """The cluster in the shape of a Kubernetes object."""
         spec = {
@@ -224,6 +235,7 @@ class Cluster(Recorded):
             "coversKubeSystem": self.covers_kube_system,
             "failurePolicy": self.failure_policy,
             "portalNamespace": self.portal_namespace,
+            "excludedNamespaces": self.excluded_namespaces,
             "kubernetesVersion": self.kubernetes_version,
         }
         # Defaults stay out of the manifest, and so out of its revisions.
@@ -252,6 +264,7 @@ class Cluster(Recorded):
         self.portal_namespace = cluster_spec.get("portalNamespace") or PORTAL_NAMESPACE
         self.covers_kube_system = bool(cluster_spec.get("coversKubeSystem", False))
         self.failure_policy = cluster_spec.get("failurePolicy") or self.FailurePolicy.FAIL
+        self.excluded_namespaces = list(cluster_spec.get("excludedNamespaces") or ())
         self.kubernetes_version = cluster_spec.get("kubernetesVersion") or ""
         return self
 

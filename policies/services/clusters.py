@@ -56,6 +56,7 @@ CLUSTER_FIELDS = (
     "covers_kube_system",
     "failure_policy",
     "portal_namespace",
+    "excluded_namespaces",
     "kubernetes_version",
 )
 
@@ -79,12 +80,19 @@ def set_failure_policy(
     return _set_field(cluster, "failure_policy", failure_policy, author=(user, reason))
 
 
+def set_excluded_namespaces(
+    *, cluster: Cluster, names: Sequence[str], user: str, reason: str = ""
+) -> Saved:
+    """Set which namespaces the webhooks leave out; raises ``ValidationError`` for other texts."""
+    return _set_field(cluster, "excluded_namespaces", sorted(names), author=(user, reason))
+
+
 def set_kubernetes_version(*, cluster: Cluster, version: str, user: str, reason: str = "") -> Saved:
     """Set the version whose rules hold; raises ``ValidationError`` for one that is not known."""
     return _set_field(cluster, "kubernetes_version", version, author=(user, reason))
 
 
-def _set_field(cluster: Cluster, field: str, value: str, *, author: tuple[str, str]) -> Saved:
+def _set_field(cluster: Cluster, field: str, value: Any, *, author: tuple[str, str]) -> Saved:
     with policy_write(cluster):
         # Read again inside the lock: only this field may change.
         stored_cluster = Cluster.objects.get(pk=cluster.pk)

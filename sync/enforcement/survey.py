@@ -294,14 +294,17 @@ def _left_out_gaps(cluster: Cluster, holdings: tuple[Holding, ...]) -> list[Gap]
 
 
 def _left_out_gap(cluster: Cluster, namespace: str) -> Gap:
-    is_coverable = namespace == KUBE_SYSTEM
     start = f"The webhooks leave {namespace} out: the portal enforces nothing there."
-    cure = " Set covers_kube_system of the cluster (API), and install the webhooks again."
+    cure = ""
+    if namespace == KUBE_SYSTEM:
+        cure = "Set covers_kube_system of the cluster (API), and install the webhooks again."
+    elif namespace in cluster.excluded_namespaces:
+        cure = "Take it from the cluster's excluded namespaces, and install the webhooks again."
     return Gap(
         code=GapCode.LEFT_OUT,
-        words=f"{start}{cure if is_coverable else ' Its policies have no effect.'}",
+        words=f"{start} {cure or 'Its policies have no effect.'}",
         namespace=namespace,
-        command=gaps.install_command(cluster) if is_coverable else "",
+        command=gaps.install_command(cluster) if cure else "",
         is_open=True,
     )
 

@@ -26,7 +26,7 @@ from policies.models import LimitRange, MetadataPolicy
 from sync import alerts
 from sync.errors import APIError, ConflictError, NotFoundError
 from sync.installation.compiled_canary import canary_manifests
-from sync.installation.configurations import ALWAYS_OUT
+from sync.installation.configurations import excluded_namespaces
 from sync.values import NEW, ObjectKey
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _decoded(policy: CompilablePolicy) -> Any:
 
 def _is_left_alone(cluster: Cluster, namespace: str) -> bool:
     """Whether the webhooks leave the namespace out, so that the API server must, too."""
-    return namespace in (*ALWAYS_OUT, cluster.portal_namespace)
+    return namespace in excluded_namespaces(cluster)
 
 
 def _wanted(cluster: Cluster, owns: Callable[[ObjectKey], bool]) -> dict[ObjectKey, Manifest]:

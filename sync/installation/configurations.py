@@ -119,13 +119,19 @@ def key_in(live: Mapping[str, Any]) -> str:
 
 def left_out(cluster: Cluster) -> tuple[str, ...]:
     """The namespaces that no webhook of the cluster covers."""
-    names = (*ALWAYS_OUT, cluster.portal_namespace)
+    names = excluded_namespaces(cluster)
     return tuple(name for name in names if name != KUBE_SYSTEM or not cluster.covers_kube_system)
 
 
+def excluded_namespaces(cluster: Cluster) -> tuple[str, ...]:
+    """The namespaces that the webhooks with the cluster's failure policy exclude, each once."""
+    names = (*ALWAYS_OUT, cluster.portal_namespace, *sorted(cluster.excluded_namespaces))
+    return tuple(dict.fromkeys(names))
+
+
 def _configuration(cluster: Cluster, config: WebhookClientConfig, phase: str) -> dict[str, Any]:
-    excluded_namespaces = {"operator": "NotIn", "values": [*ALWAYS_OUT, cluster.portal_namespace]}
-    webhook_entries = [_webhook(cluster, config, phase, excluded_namespaces)]
+    without = {"operator": "NotIn", "values": [*excluded_namespaces(cluster)]}
+    webhook_entries = [_webhook(cluster, config, phase, without)]
     if cluster.covers_kube_system:
         kube_system_only = {"operator": "In", "values": [KUBE_SYSTEM]}
         # A portal that is down must never keep the cluster from recovering.
@@ -178,9 +184,7 @@ def _webhook(
 def _hint_webhook(cluster: Cluster, config: WebhookClientConfig) -> dict[str, Any]:
     """Tell the portal of writes that it never refuses: an outage of it must not block them."""
     # Namespaces are selected by their own labels; the API server itself sets this one.
-    covered = (KUBE_SYSTEM,) if cluster.covers_kube_system else ()
-    excluded = [name for name in (*ALWAYS_OUT, cluster.portal_namespace) if name not in covered]
-    selector = {"operator": "NotIn", "values": excluded}
+    selector = {"operator": "NotIn", "values": [*left_out(cluster)]}
     return {
         **_webhook(cluster, config, "validate", selector),
         "name": f"{_HINT}.gatehouse.dev",

@@ -189,6 +189,7 @@ NO_PAGES: Final = {
     "quotas/<str:cluster>/<str:namespace>/<str:quota>/what-if/": "a part of the panel",
     "clusters/<str:cluster>/objects/<str:kind>/<str:namespace>/<str:name>/sides": "a part of a row",
     "clusters/<str:cluster>/namespaces/<str:namespace>/risks/": "a line of the overview",
+    "clusters/<str:cluster>/excluded-namespaces/": "a form's address",
     "clusters/<str:cluster>/failure-policy/": "a form's address",
     "clusters/<str:cluster>/pause/": "a form's address",
     "clusters/<str:cluster>/runs/<uuid:uid>/progress": "a part of a run's page",

@@ -16,7 +16,7 @@ from sync.client import Client
 from sync.connect import probe
 from sync.connect.kubeconfig import parse
 from sync.connect.permissions import CANARY_NAMESPACE, CONFIGURATION
-from sync.installation.manifests import WebhookClientConfig, differences, manifests
+from sync.installation.manifests import WebhookClientConfig, differences, manifests, webhooks
 from tests.cluster.portal import Portal, portal
 from tests.cluster.servers import Cluster, cluster
 from tests.processes import wait_for
@@ -367,19 +367,28 @@ def test_stored_policy_contains_reject_and_shows_its_columns(installed: Installe
     assert line.split()[:2] == ["stored", "warn"]
 
 
-DESERTED = Known(name="demo", covers_kube_system=True, portal_namespace="elsewhere")
+AWAY = WebhookClientConfig(portal_url="https://127.0.0.1:9", key="key")
+DESERTED = Known(
+    name="demo",
+    covers_kube_system=True,
+    portal_namespace="elsewhere",
+    excluded_namespaces=["ci"],
+)
 
 
 @pytest.fixture(scope="module")
 def deserted(binaries: Binaries) -> Iterator[Cluster]:
     """A cluster whose webhooks, including kube-system, lead to a portal that does not answer."""
-    away = WebhookClientConfig(portal_url="https://127.0.0.1:9", key="key")
-    objects = manifests(DESERTED, away)
     with cluster(binaries) as made:
-        whole = {"apiVersion": "v1", "kind": "List", "items": objects}
-        assert made.kubectl("apply", "--filename", "-", stdin=whole).returncode == 0
+        assert made.kubectl("create", "namespace", "ci").returncode == 0
+        take(made, manifests(DESERTED, AWAY))
         wait_for(lambda: "failed calling webhook" in dry_run(made, pod("default")).stderr)
         yield made
+
+
+def take(made: Cluster, objects: list[dict[str, Any]]) -> None:
+    whole = {"apiVersion": "v1", "kind": "List", "items": objects}
+    assert made.kubectl("apply", "--filename", "-", stdin=whole).returncode == 0
 
 
 def dry_run(made: Cluster, manifest: dict[str, Any]) -> CompletedProcess[str]:
@@ -396,6 +405,18 @@ def test_unavailable_portal_cannot_be_bypassed(deserted: Cluster) -> None:
 def test_unavailable_portal_blocks_no_system_pod(namespace: str, deserted: Cluster) -> None:
     done = dry_run(deserted, pod(namespace))
     assert done.returncode == 0, done.stderr
+
+
+def test_excluded_namespace_is_reviewed_once_it_is_covered_again(deserted: Cluster) -> None:
+    done = dry_run(deserted, pod("ci"))
+    assert done.returncode == 0, done.stderr
+    covering = Known(name="demo", covers_kube_system=True, portal_namespace="elsewhere")
+    try:
+        take(deserted, webhooks(covering, AWAY))
+        wait_for(lambda: "validate.gatehouse.dev" in dry_run(deserted, pod("ci")).stderr)
+    finally:
+        take(deserted, webhooks(DESERTED, AWAY))
+    wait_for(lambda: dry_run(deserted, pod("ci")).returncode == 0)
 
 
 @pytest.mark.parametrize("kind", ["Mutating", "Validating"])

@@ -274,6 +274,12 @@ ACTIONS = (
     ("cluster-bulk", "clusters/_bulk.html", "do=save", _PAUSE),
     ("cluster-authority", "clusters/authority.html", "", _AUTHORITY),
     (
+        "cluster-excluded-namespaces",
+        "clusters/_excluded_namespaces.html",
+        "",
+        "PATCH /api/v1/clusters/{name}/",
+    ),
+    (
         "cluster-failure-policy",
         "clusters/_failure_policy.html",
         "",

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.utils import timezone
 
-from portal.pages.clusters.failure_policy import FAILURE_POLICIES
 from portal.pages.clusters.head import ClusterTabPage
 from portal.pages.clusters.status import CONNECTION_WORDS, connection_mark, webhook_mark
+from portal.pages.clusters.webhook_settings import FAILURE_POLICIES
 from sync.inventory.cluster_states import webhook_words
 from sync.models import SyncedObject, SyncOwnership
 from sync.passes.advice import connection_hint

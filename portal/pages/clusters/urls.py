@@ -16,11 +16,11 @@ from portal.pages.clusters.drift.object import ObjectView
 from portal.pages.clusters.drift.settle import SettleView
 from portal.pages.clusters.drift.side_by_side import SidesView
 from portal.pages.clusters.enforcement import EnforcementView
-from portal.pages.clusters.failure_policy import FailurePolicyView
 from portal.pages.clusters.overview import ClusterDetailView, FleetView, PauseView
 from portal.pages.clusters.ownership import OwnershipView
 from portal.pages.clusters.runs import ProgressView, RunListView, RunView
 from portal.pages.clusters.settings import SettingsView
+from portal.pages.clusters.webhook_settings import ExcludedNamespacesView, FailurePolicyView
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -55,6 +55,11 @@ urlpatterns = [
         "clusters/<str:cluster>/enforcement/",
         EnforcementView.as_view(),
         name="cluster-enforcement",
+    ),
+    path(
+        "clusters/<str:cluster>/excluded-namespaces/",
+        ExcludedNamespacesView.as_view(),
+        name="cluster-excluded-namespaces",
     ),
     path(
         "clusters/<str:cluster>/failure-policy/",

@@ -132,6 +132,7 @@ def test_a_body_that_is_no_map_is_refused(body: Any) -> None:
         ({"name": "c", "unconfirmed_limit": "5"}, "unconfirmed_limit"),
         ({"name": "c", "kubernetes_version": 1.37}, "kubernetes_version"),
         ({"name": "c", "failure_policy": True}, "failure_policy"),
+        ({"name": "c", "excluded_namespaces": "ci"}, "excluded_namespaces"),
         ({"name": "c", "description": True}, "description"),
     ],
 )
@@ -160,6 +161,17 @@ def test_a_cluster_fails_closed_unless_its_body_says_otherwise() -> None:
     assert (
         send("patch", "clusters/c/", {"description": "d"}, code=200)["failure_policy"] == "Ignore"
     )
+
+
+def test_excluded_namespaces_are_names_in_order_and_stay_where_a_patch_names_none() -> None:
+    body = {"name": "c", "excluded_namespaces": ["scratch", "ci"]}
+    assert send("post", "clusters/", body, code=201)["excluded_namespaces"] == ["ci", "scratch"]
+    patched = send("patch", "clusters/c/", {"description": "d"}, code=200)
+    assert patched["excluded_namespaces"] == ["ci", "scratch"]
+    for wrong in (["Team"], ["kube-system"], ["ci", "ci"]):
+        body = {"excluded_namespaces": wrong}
+        errors = send("patch", "clusters/c/", body, code=400)["errors"]
+        assert list(errors) == ["excluded_namespaces"]
 
 
 @pytest.mark.parametrize("spec", [{"hard": []}, {"hard": {"pods": []}}, {"scopes": "x"}])

@@ -33,6 +33,7 @@ LIVES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
             "unconfirmed_limit": 3,
             "kubernetes_version": "1.37",
             "failure_policy": "Ignore",
+            "excluded_namespaces": ["ci", "scratch"],
         },
         {"description": "other"},
         "name__exact=mine",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -110,6 +111,31 @@ def test_a_restored_quota_takes_up_its_charges() -> None:
     assert deleted.revision is not None
     restored = services.restore_revision(revision=deleted.revision, user="x").instance
     assert restored.usage.used == {"pods": "3"}
+
+
+WRONG_NAMES: list[Any] = [
+    ["Team"], ["a b"], [""], ["a", "a"], ["kube-system"], [7], "team", {"a": "b"}, None,
+    [f"team-{number}" for number in range(101)],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("names", WRONG_NAMES)
+def test_excluded_namespaces_are_different_names(names: Any) -> None:
+    cluster = factories.cluster()
+    cluster.excluded_namespaces = names
+    with pytest.raises(ValidationError) as refused:
+        services.save_cluster(cluster=cluster, user="x")
+    assert list(refused.value.message_dict) == ["excluded_namespaces"]
+
+
+def test_excluded_namespaces_are_on_record_and_read_again() -> None:
+    cluster = factories.cluster()
+    services.set_excluded_namespaces(cluster=cluster, names=["b", "a"], user="x", reason="ci")
+    stored = Cluster.objects.get()
+    assert stored.to_manifest()["spec"]["excludedNamespaces"] == ["a", "b"]
+    assert Cluster().read_manifest(stored.to_manifest()).excluded_namespaces == ["a", "b"]
+    revision = PolicyRevision.objects.latest("pk")
+    assert (revision.reason, revision.after["spec"]["excludedNamespaces"]) == ("ci", ["a", "b"])
 
 
 @pytest.mark.parametrize("kind", ["Cluster", "Namespace"])

@@ -193,6 +193,18 @@ def test_namespaces_that_the_webhooks_leave_out_are_nobodys() -> None:
     assert who()["kube-system LimitRange"] == "portal"
 
 
+def test_excluded_namespaces_are_nobodys_until_they_are_covered_again() -> None:
+    cluster = policies()
+    factories.limit_range(RANGE, namespace="ci")
+    services.set_excluded_namespaces(cluster=cluster, names=["ci"], user="root")
+    assert (who()["ci LimitRange"], missing()) == ("nobody left-out", ["left-out"])
+    [gap] = survey("prod").gaps
+    assert (gap.namespace, gap.is_open) == ("ci", True)
+    assert "cluster_manifests" in gap.command
+    services.set_excluded_namespaces(cluster=cluster, names=[], user="root")
+    assert (who()["ci LimitRange"], missing()) == ("portal", [])
+
+
 def test_quotas_that_wait_for_a_count_and_objects_that_differ_are_named() -> None:
     cluster = policies()
     ResourceQuota.objects.update(uncounted=["pods"])

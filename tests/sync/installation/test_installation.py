@@ -16,6 +16,7 @@ from engine.request import GroupVersionResource
 from engine.resource_quota.evaluators import CLAIMS, PODS, evaluator_of
 from policies.models import Cluster, PolicyRevision, WebhookCredential
 from sync.connect.permissions import CANARY_NAMESPACE, manifest_grants
+from sync.installation.configurations import left_out
 from sync.installation.manifests import (
     WebhookClientConfig,
     differences,
@@ -192,6 +193,27 @@ def test_what_was_installed_does_not_differ(*, covers: bool) -> None:
     cluster = Cluster(name="prod", covers_kube_system=covers, portal_namespace="elsewhere")
     for live in built(covers=covers, place="elsewhere", ca=b"pem"):
         assert differences(cluster, live) == []
+
+
+@pytest.mark.parametrize("covers", [False, True])
+def test_excluded_namespaces_are_in_no_selector_of_a_webhook(*, covers: bool) -> None:
+    names = ["ci", "scratch"]
+    cluster = Cluster(name="prod", covers_kube_system=covers, excluded_namespaces=names)
+    assert set(left_out(cluster)) >= set(names)
+    for installed in webhooks(cluster):
+        for webhook in installed["webhooks"]:
+            [selector] = webhook["namespaceSelector"]["matchExpressions"]
+            if selector["operator"] == "NotIn":
+                assert selector["values"][-2:] == names
+            else:
+                assert selector["values"] == ["kube-system"]
+        assert differences(cluster, installed) == []
+        assert differences(Cluster(name="prod", covers_kube_system=covers), installed)
+
+
+def test_a_name_that_is_left_out_anyway_is_excluded_once() -> None:
+    cluster = Cluster(name="prod", excluded_namespaces=["gatehouse", "kube-node-lease"])
+    assert left_out(cluster) == ("kube-system", "kube-node-lease", "gatehouse")
 
 
 def test_any_other_namespace_that_is_left_out_is_noticed() -> None:

@@ -20,6 +20,11 @@ FORMS = [
     ("/clusters/-/connect/", {"name": "prod", "text": "{"}, "add_clusterconnection"),
     ("/clusters/prod/authority/", {"authority": "native", "reason": "why"}, "change_cluster"),
     (
+        "/clusters/prod/excluded-namespaces/",
+        {"namespaces": "ci", "reason": "why"},
+        "change_cluster",
+    ),
+    (
         "/clusters/prod/failure-policy/",
         {"failure_policy": "Ignore", "reason": "why"},
         "change_cluster",
@@ -121,7 +126,11 @@ def test_pages_without_a_form_take_none(admin_client: Client, address: str) -> N
     assert everything() == before
 
 
-TARGETS = ("/clusters/prod/failure-policy/", "/clusters/prod/pause/")
+TARGETS = (
+    "/clusters/prod/excluded-namespaces/",
+    "/clusters/prod/failure-policy/",
+    "/clusters/prod/pause/",
+)
 """Addresses that only take forms."""
 PAGES = sorted({address for address, *_ in FORMS if address not in TARGETS} | set(READ_ONLY))
 

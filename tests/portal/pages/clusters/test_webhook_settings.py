@@ -1,4 +1,4 @@
-"""What an outage of the portal does is said on a cluster's page, and chosen there."""
+"""What an outage of the portal does, and what it leaves out, is said and chosen in settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from policies.models import Cluster, PolicyRevision
-from portal.pages.clusters.failure_policy import FAILURE_POLICIES
+from portal.pages.clusters.webhook_settings import FAILURE_POLICIES
 from tests import factories, people
 
 if TYPE_CHECKING:
@@ -87,3 +87,43 @@ def test_form_offers_both_with_their_meaning(admin_client: Client) -> None:
     found = section(admin_client)
     assert all(words in found for words in FAILURE_POLICIES.values())
     assert 'value="Fail" required checked' in found
+
+
+EXCLUDED = "/clusters/prod/excluded-namespaces/"
+
+
+def exclude(client: Client, namespaces: str, reason: str = WHY) -> Any:
+    answer: Any = client.post(EXCLUDED, {"namespaces": namespaces, "reason": reason})
+    return answer
+
+
+def test_namespaces_are_excluded_with_a_reason_and_by_a_command(admin_client: Client) -> None:
+    factories.cluster()
+    answer = exclude(admin_client, " scratch, ci  ci ")
+    assert (answer.status_code, answer["Location"]) == (302, PAGE)
+    assert Cluster.objects.get().excluded_namespaces == ["ci", "scratch"]
+    revision = PolicyRevision.objects.latest("pk")
+    assert (revision.user, revision.reason) == ("admin", WHY)
+    [said] = messages_of(admin_client)
+    assert "manage.py cluster_manifests prod" in said
+    page = admin_client.get(PAGE).content.decode()
+    assert 'value="ci scratch"' in page.split('id="excluded-namespaces"')[1]
+
+
+@pytest.mark.parametrize(("names", "reason"), [("ci", " "), ("Team", WHY), ("kube-system", WHY)])
+def test_what_cannot_be_excluded_changes_nothing(
+    admin_client: Client, names: str, reason: str
+) -> None:
+    factories.cluster()
+    before = PolicyRevision.objects.count()
+    assert exclude(admin_client, names, reason).status_code == 302
+    assert Cluster.objects.get().excluded_namespaces == []
+    assert PolicyRevision.objects.count() == before
+    assert "Nothing was changed" in messages_of(admin_client)[0]
+
+
+def test_the_same_names_change_nothing(admin_client: Client) -> None:
+    factories.cluster()
+    before = PolicyRevision.objects.count()
+    assert exclude(admin_client, "", "").status_code == 302
+    assert (PolicyRevision.objects.count(), messages_of(admin_client)) == (before, [])

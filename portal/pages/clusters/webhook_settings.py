@@ -1,10 +1,11 @@
-"""FailurePolicyView: what an outage of the portal does to a cluster, chosen in its settings."""
+"""FailurePolicyView, ExcludedNamespacesView: what the webhooks of a cluster do, by its settings."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpResponseBadRequest
 from django.shortcuts import redirect
 
@@ -49,3 +50,34 @@ class FailurePolicyView(ClusterPage):
             text = f"Saved. The API server acts on it once the webhooks are installed: {command}"
             messages.success(request, text)
         return redirect("cluster-settings", self.cluster.name)
+
+
+class ExcludedNamespacesView(ClusterPage):
+    """The target of the form that names the excluded namespaces."""
+
+    permission = "policies.change_cluster"
+    http_method_names = ["post"]
+
+    def post(self, request: HttpRequest, **_names: object) -> HttpResponse:
+        """Store the names, with a reason, and name the command that brings them to the cluster."""
+        given = request.POST.get("namespaces", "").replace(",", " ")
+        names = sorted(set(given.split()))
+        reason = request.POST.get("reason", "").strip()[:1000]
+        if names != self.cluster.excluded_namespaces:
+            self._save(names, reason)
+        return redirect("cluster-settings", self.cluster.name)
+
+    def _save(self, names: list[str], reason: str) -> None:
+        if not reason:
+            messages.error(self.request, "Nothing was changed: give a reason, it stays on record.")
+            return
+        try:
+            services.set_excluded_namespaces(
+                cluster=self.cluster, names=names, user=self.username, reason=reason
+            )
+        except ValidationError as error:
+            messages.error(self.request, f"Nothing was changed: {'; '.join(error.messages)}.")
+            return
+        command = install_command(self.cluster)
+        text = f"Saved. The API server acts on it once the webhooks are installed: {command}"
+        messages.success(self.request, text)
