@@ -24,6 +24,7 @@ from sync.values import WRITTEN_KINDS, ObjectKey
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from sync.models import WebhookHealth
     from sync.passes.read import Ownership
 
 DIFFERING: Final = (
@@ -137,7 +138,7 @@ def survey(name: str) -> EnforcementSurvey:
     judged = _StoredPolicies(
         cluster=cluster,
         not_native=not_native,
-        left_out=left_out(cluster),
+        left_out=namespaces_left_out(cluster),
         is_open=any(gap.is_open for gap in webhook_gaps),
         is_proven=cluster_states.webhook_state(cluster, now) in PROVEN,
     )
@@ -163,6 +164,15 @@ def survey(name: str) -> EnforcementSurvey:
         gaps=tuple(gap for gap in found if gap is not None),
         unseen=_unseen(cluster),
     )
+
+
+def namespaces_left_out(cluster: Cluster) -> tuple[str, ...]:
+    """The namespaces that the webhooks leave out: by the settings, or as they are installed.
+
+    What was set takes effect with the next installation; until then the narrower of both holds.
+    """
+    health: WebhookHealth | None = getattr(cluster, "webhook_health", None)
+    return tuple(dict.fromkeys([*left_out(cluster), *(health.left_out if health else ())]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,10 +306,12 @@ def _left_out_gaps(cluster: Cluster, holdings: tuple[Holding, ...]) -> list[Gap]
 def _left_out_gap(cluster: Cluster, namespace: str) -> Gap:
     start = f"The webhooks leave {namespace} out: the portal enforces nothing there."
     cure = ""
-    if namespace == KUBE_SYSTEM:
+    if namespace not in left_out(cluster):
+        cure = "The settings cover it: install the webhooks again."
+    elif namespace == KUBE_SYSTEM:
         cure = "Set covers_kube_system of the cluster (API), and install the webhooks again."
     elif namespace in cluster.excluded_namespaces:
-        cure = "Take it from the cluster's excluded namespaces, and install the webhooks again."
+        cure = "Include it again in the cluster's settings, and install the webhooks again."
     return Gap(
         code=GapCode.LEFT_OUT,
         words=f"{start} {cure or 'Its policies have no effect.'}",

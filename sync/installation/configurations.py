@@ -34,10 +34,8 @@ _HINTED_RULES: Final = (
     ("policy.gatehouse.dev", ["DELETE"], ["metadatapolicies"], "Namespaced"),
 )
 _HINT_CONDITIONS: Final = {"not-dry-run": "!has(request.dryRun) || !request.dryRun"}
-_KIND_OF_PHASE: Final = {
-    "mutate": "MutatingWebhookConfiguration",
-    "validate": "ValidatingWebhookConfiguration",
-}
+VALIDATING_KIND: Final = "ValidatingWebhookConfiguration"
+_KIND_OF_PHASE: Final = {"mutate": "MutatingWebhookConfiguration", "validate": VALIDATING_KIND}
 _RESOURCES_OF_PHASE: Final = {
     "mutate": ("*", "pods/resize"),
     # The API server itself writes resourcequotas/status inside every create that it charges.
@@ -121,6 +119,20 @@ def left_out(cluster: Cluster) -> tuple[str, ...]:
     """The namespaces that no webhook of the cluster covers."""
     names = excluded_namespaces(cluster)
     return tuple(name for name in names if name != KUBE_SYSTEM or not cluster.covers_kube_system)
+
+
+def left_out_by(live: Mapping[str, Any]) -> list[str]:
+    """The namespaces that the webhooks of an installed validating configuration leave out by name.
+
+    It may have been installed before the cluster's settings changed.
+    """
+    names: dict[str, set[str]] = {"In": set(), "NotIn": set()}
+    for webhook in live.get("webhooks") or []:
+        selector = webhook.get("namespaceSelector") or {}
+        for expression in selector.get("matchExpressions") or []:
+            if expression["key"] == _NAME_LABEL and expression["operator"] in names:
+                names[expression["operator"]].update(expression["values"])
+    return sorted(names["NotIn"] - names["In"])
 
 
 def excluded_namespaces(cluster: Cluster) -> tuple[str, ...]:

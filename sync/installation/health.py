@@ -12,6 +12,7 @@ from sync.connect import connections
 from sync.errors import APIError, ForbiddenError
 from sync.installation import canary, compiled_canary, expiry, manifests
 from sync.installation.canary import CanaryResult
+from sync.installation.configurations import VALIDATING_KIND, left_out_by
 from sync.models import ClusterAlert, ClusterConnection, SyncRun, WebhookHealth
 from sync.values import Limits
 
@@ -123,6 +124,8 @@ def _live_configurations(
             configuration_words[name] = MISSING
             continue
         live_configurations.append(configuration)
+        if configuration["kind"] == VALIDATING_KIND:
+            health.left_out = left_out_by(configuration)
         differing = manifests.differences(cluster, configuration)
         configuration_words[name] = f"changed: {'; '.join(differing)}" if differing else OK
     health.configuration = configuration_words

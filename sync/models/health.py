@@ -28,6 +28,11 @@ class WebhookHealth(models.Model):
     configuration = models.JSONField(
         default=dict, blank=True, help_text="by webhook: ok, missing or changed"
     )
+    left_out = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="namespaces that the installed validating webhook leaves out",
+    )
     certificate_expires = models.DateTimeField(null=True, blank=True)
     certificates = models.JSONField(default=dict, blank=True, help_text="expiry by certificate")
 

@@ -205,6 +205,30 @@ def test_excluded_namespaces_are_nobodys_until_they_are_covered_again() -> None:
     assert (who()["ci LimitRange"], missing()) == ("portal", [])
 
 
+def test_a_namespace_that_is_covered_again_is_nobodys_until_the_webhooks_are_installed() -> None:
+    policies()
+    factories.limit_range(RANGE, namespace="ci")
+    WebhookHealth.objects.update(left_out=["ci", "gatehouse", "kube-system"])
+    assert (who()["ci LimitRange"], who()["team LimitRange"]) == ("nobody left-out", "portal")
+    [gap] = survey("prod").gaps
+    assert (gap.code, gap.namespace, gap.is_open) == ("left-out", "ci", True)
+    assert "The settings cover it: install the webhooks again." in gap.words
+    assert "cluster_manifests" in gap.command
+    WebhookHealth.objects.update(left_out=["gatehouse", "kube-system"])
+    assert (who()["ci LimitRange"], missing()) == ("portal", [])
+
+
+def test_the_plugins_enforce_in_an_excluded_namespace_but_no_metadata_policy() -> None:
+    cluster = policies()
+    world.native(cluster, ("LimitRange", "team", "lr"), ("ResourceQuota", "team", "rq"))
+    services.set_excluded_namespaces(cluster=cluster, names=["team"], user="root")
+    assert who() == {
+        "team LimitRange": "plugin",
+        "team ResourceQuota": "plugin",
+        "team MetadataPolicy": "nobody left-out",
+    }
+
+
 def test_quotas_that_wait_for_a_count_and_objects_that_differ_are_named() -> None:
     cluster = policies()
     ResourceQuota.objects.update(uncounted=["pods"])

@@ -108,6 +108,16 @@ def test_mutating_webhook_that_is_not_called_raises_an_alert(there: PretendedClu
     assert alarms() == [("mutating-webhook-silent", "warning")]
 
 
+def test_what_the_installed_webhooks_leave_out_is_noted(there: PretendedCluster) -> None:
+    cluster = factories.cluster()
+    assert look(there).left_out == ["gatehouse", "kube-node-lease", "kube-system"]
+    cluster.covers_kube_system, cluster.excluded_namespaces = True, ["ci"]
+    there.objects.clear()
+    for configuration in manifests.webhooks(cluster):
+        there.put(configuration, configuration["kind"])
+    assert look(there).left_out == ["ci", "gatehouse", "kube-node-lease"]
+
+
 def test_refusal_of_another_canary_is_none(there: PretendedCluster) -> None:
     stale = ForbiddenError(DENIED + canary_message("0123456789abcdef", mutated=True))
     there.on_create = fail(stale)
