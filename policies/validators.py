@@ -18,8 +18,14 @@ if TYPE_CHECKING:
 
 LABEL: Final = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 """A part of an address; groups there have names, or none."""
+CANARY_NAMESPACE: Final = "gatehouse-canary"
+"""The namespace of the canaries: the only one in which the portal may create pods."""
 MOST_NAMESPACES: Final = 100
 """Names in a webhook's selector; of more, the API server's every request would be slower."""
+_NEVER_NAMED: Final = {
+    "kube-system": "the webhooks leave it out already, unless the cluster covers it",
+    CANARY_NAMESPACE: "the canaries there show that the API server asks the portal",
+}
 DNS_LABEL: Final = r"\A[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z"
 
 
@@ -49,14 +55,17 @@ class PlacedError(ValidationError):
 def namespace_names_problem(names: Any) -> str:
     """Say what is wrong with a list of different names of namespaces; empty: nothing."""
     if not isinstance(names, list) or len(names) > MOST_NAMESPACES:
-        return f"must be a list of at most {MOST_NAMESPACES} names"
+        return f"must be a list of at most {MOST_NAMESPACES} names of namespaces"
     for name in names:
         if not isinstance(name, str) or not re.match(DNS_LABEL, name):
-            return f'"{name}": must be a DNS label'
-        if name == "kube-system":
-            return f'"{name}": whether it is covered is a setting of its own'
+            return (
+                f'"{name}" is no name of a namespace: write at most 63 lowercase letters, digits '
+                "and dashes, with no dash at either end"
+            )
+        if name in _NEVER_NAMED:
+            return f'"{name}" cannot be named: {_NEVER_NAMED[name]}'
         if names.count(name) > 1:
-            return f'"{name}": is there twice'
+            return f'"{name}" is named twice: name it once'
     return ""
 
 

@@ -221,7 +221,7 @@ class ClusterSerializer(RecordedSerializer):
         child=serializers.CharField(max_length=63),
         default=list,
         max_length=MOST_NAMESPACES,
-        help_text="namespaces that the webhooks leave out: nobody enforces policies there",
+        help_text="namespaces that the webhooks leave out: the portal enforces nothing there",
     )
     policy_revision = serializers.IntegerField(read_only=True)
 

@@ -14,6 +14,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='cluster',
             name='excluded_namespaces',
-            field=models.JSONField(blank=True, default=list, help_text='names of namespaces that the webhooks leave out: nobody enforces policies there'),
+            field=models.JSONField(blank=True, default=list, help_text='namespaces that the webhooks leave out: the portal enforces nothing there'),
         ),
     ]

@@ -181,7 +181,7 @@ class Cluster(Recorded):
     excluded_namespaces = models.JSONField(
         default=list,
         blank=True,
-        help_text="names of namespaces that the webhooks leave out: nobody enforces policies there",
+        help_text="namespaces that the webhooks leave out: the portal enforces nothing there",
     )
     kubernetes_version = models.CharField(
         max_length=10,

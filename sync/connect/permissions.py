@@ -12,6 +12,7 @@ from engine.metadata_policy import API_VERSION
 from engine.request import GroupVersionResource
 from engine.resource_quota import resources_of
 from policies.models import LimitRange, MetadataPolicy, MetadataPolicyRule, ResourceQuotaRow
+from policies.validators import CANARY_NAMESPACE
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:
@@ -24,10 +25,6 @@ POLICY_GROUP: Final = API_VERSION.partition("/")[0]
 POLICY_CRD: Final = f"metadatapolicies.{POLICY_GROUP}"
 CONFIGURATION: Final = "gatehouse"
 """The name of both webhook configurations."""
-
-
-CANARY_NAMESPACE: Final = "gatehouse-canary"
-"""The namespace of the canaries: the only one in which the portal may create pods."""
 
 SECRETS: Final = "secrets"
 """Listed only in namespaces whose quotas count them, since a list shows their contents."""

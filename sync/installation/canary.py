@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.chain import CANARY_ANNOTATION, canary_message
-from sync.connect.permissions import CANARY_NAMESPACE
+from policies.validators import CANARY_NAMESPACE
 from sync.errors import APIError, BusyError, ForbiddenError
 
 if TYPE_CHECKING:

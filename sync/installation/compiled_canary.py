@@ -10,7 +10,7 @@ import secrets
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.compiled import LABEL, VALIDATING
-from sync.connect.permissions import CANARY_NAMESPACE
+from policies.validators import CANARY_NAMESPACE
 from sync.errors import APIError, BusyError, ForbiddenError
 from sync.installation.canary import CanaryResult, canary_pod
 

@@ -14,12 +14,8 @@ from django.db.models import Q
 
 from policies.db.clock import read_clock
 from policies.models import WebhookCredential
-from sync.connect.permissions import (
-    CANARY_NAMESPACE,
-    CONFIGURATION,
-    Grant,
-    manifest_grants,
-)
+from policies.validators import CANARY_NAMESPACE
+from sync.connect.permissions import CONFIGURATION, Grant, manifest_grants
 from sync.installation.configurations import WebhookClientConfig, differences, key_in, webhooks
 from sync.installation.custom_resource import metadata_policy_definition
 

@@ -12,10 +12,11 @@ import yaml
 from engine.errors import DecodeError
 from engine.metadata_policy import decode_metadata_policy, validate_metadata_policy
 from policies.models import Cluster as Known
+from policies.validators import CANARY_NAMESPACE
 from sync.client import Client
 from sync.connect import probe
 from sync.connect.kubeconfig import parse
-from sync.connect.permissions import CANARY_NAMESPACE, CONFIGURATION
+from sync.connect.permissions import CONFIGURATION
 from sync.installation.manifests import WebhookClientConfig, differences, manifests, webhooks
 from tests.cluster.portal import Portal, portal
 from tests.cluster.servers import Cluster, cluster

@@ -1,4 +1,4 @@
-"""SettingsView: connection, webhooks, failure policy and pause of a cluster, with their forms."""
+"""SettingsView: a cluster's connection, webhooks with their settings, and pause, with forms."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.utils import timezone
 
+from policies.validators import MOST_NAMESPACES
 from portal.pages.clusters.head import ClusterTabPage
 from portal.pages.clusters.status import CONNECTION_WORDS, connection_mark, webhook_mark
 from portal.pages.clusters.webhook_settings import FAILURE_POLICIES
+from sync.installation.configurations import left_out
 from sync.inventory.cluster_states import webhook_words
 from sync.models import SyncedObject, SyncOwnership
 from sync.passes.advice import connection_hint
@@ -44,6 +46,8 @@ class SettingsView(ClusterTabPage):
             may_connect=self.may("sync.add_clusterconnection"),
             may_change=self.may("policies.change_cluster"),
             failure_policies=FAILURE_POLICIES.items(),
+            always_out=left_out(cluster),
+            most_namespaces=MOST_NAMESPACES,
         )
 
 

@@ -76,7 +76,8 @@ class ExcludedNamespacesView(ClusterPage):
                 cluster=self.cluster, names=names, user=self.username, reason=reason
             )
         except ValidationError as error:
-            messages.error(self.request, f"Nothing was changed: {'; '.join(error.messages)}.")
+            problem = "; ".join(error.messages)
+            messages.error(self.request, f"Nothing was changed. Excluded namespaces: {problem}.")
             return
         command = install_command(self.cluster)
         text = f"Saved. The API server acts on it once the webhooks are installed: {command}"

@@ -16,6 +16,7 @@ from portal.pages.clusters.status import NEEDS_A_LOOK
 from portal.pages.namespaces.figures import number_decided
 from portal.pages.namespaces.policies import groups_of
 from portal.pages.views import ClusterPage
+from sync.enforcement.survey import namespaces_left_out
 from sync.models import SyncedObject
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class NamespaceTabPage(ClusterPage):
             compared=len(states),
             tabs=list(self._tabs(len(states))),
             begin=f"{begin}?{query}" if may_edit else "",
+            is_left_out=self.namespace.name in namespaces_left_out(self.cluster),
             is_connected=hasattr(self.cluster, "connection"),
         )
 

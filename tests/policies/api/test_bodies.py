@@ -168,7 +168,7 @@ def test_excluded_namespaces_are_names_in_order_and_stay_where_a_patch_names_non
     assert send("post", "clusters/", body, code=201)["excluded_namespaces"] == ["ci", "scratch"]
     patched = send("patch", "clusters/c/", {"description": "d"}, code=200)
     assert patched["excluded_namespaces"] == ["ci", "scratch"]
-    for wrong in (["Team"], ["kube-system"], ["ci", "ci"]):
+    for wrong in (["Team"], ["kube-system"], ["gatehouse-canary"], ["ci", "ci"]):
         body = {"excluded_namespaces": wrong}
         errors = send("patch", "clusters/c/", body, code=400)["errors"]
         assert list(errors) == ["excluded_namespaces"]

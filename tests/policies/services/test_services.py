@@ -114,7 +114,8 @@ def test_a_restored_quota_takes_up_its_charges() -> None:
 
 
 WRONG_NAMES: list[Any] = [
-    ["Team"], ["a b"], [""], ["a", "a"], ["kube-system"], [7], "team", {"a": "b"}, None,
+    ["Team"], ["a b"], [""], ["a", "a"], ["kube-system"], ["gatehouse-canary"], [7], "team",
+    {"a": "b"}, None,
     [f"team-{number}" for number in range(101)],
 ]  # fmt: skip
 
@@ -126,6 +127,25 @@ def test_excluded_namespaces_are_different_names(names: Any) -> None:
     with pytest.raises(ValidationError) as refused:
         services.save_cluster(cluster=cluster, user="x")
     assert list(refused.value.message_dict) == ["excluded_namespaces"]
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["Team"], '"Team" is no name of a namespace: write at most 63 lowercase letters'),
+        (["ci", "ci"], '"ci" is named twice: name it once'),
+        (["gatehouse-canary"], '"gatehouse-canary" cannot be named: the canaries there show'),
+        (["kube-system"], '"kube-system" cannot be named: the webhooks leave it out already'),
+        ([str(number) for number in range(101)], "must be a list of at most 100 names"),
+    ],
+)
+def test_a_wrong_name_is_quoted_with_what_to_write_instead(names: list[str], words: str) -> None:
+    cluster = factories.cluster()
+    with pytest.raises(ValidationError) as refused:
+        services.set_excluded_namespaces(cluster=cluster, names=names, user="x")
+    [message] = refused.value.message_dict["excluded_namespaces"]
+    assert message.startswith(words)
+    assert Cluster.objects.get().excluded_namespaces == []
 
 
 def test_excluded_namespaces_are_on_record_and_read_again() -> None:

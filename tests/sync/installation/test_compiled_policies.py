@@ -162,6 +162,14 @@ def test_nothing_is_written_where_the_webhooks_are_never_asked() -> None:
     assert [key for key in memory.objects if key.kind in KINDS] == []
 
 
+def test_excluded_namespace_loses_its_compiled_objects() -> None:
+    memory = owned()
+    assert POLICY in memory.objects
+    services.set_excluded_namespaces(cluster=factories.cluster(), names=["team"], user="me")
+    sync(memory)
+    assert [key for key in memory.objects if key.kind in KINDS] == []
+
+
 def test_preview_writes_nothing() -> None:
     memory = Memory("team")
     own(connected())

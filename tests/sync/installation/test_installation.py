@@ -15,7 +15,8 @@ from engine.policy import Authority
 from engine.request import GroupVersionResource
 from engine.resource_quota.evaluators import CLAIMS, PODS, evaluator_of
 from policies.models import Cluster, PolicyRevision, WebhookCredential
-from sync.connect.permissions import CANARY_NAMESPACE, manifest_grants
+from policies.validators import CANARY_NAMESPACE
+from sync.connect.permissions import manifest_grants
 from sync.installation.configurations import left_out
 from sync.installation.manifests import (
     WebhookClientConfig,

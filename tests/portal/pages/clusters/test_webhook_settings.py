@@ -122,6 +122,29 @@ def test_what_cannot_be_excluded_changes_nothing(
     assert "Nothing was changed" in messages_of(admin_client)[0]
 
 
+def test_a_wrong_name_is_said_with_its_field(admin_client: Client) -> None:
+    factories.cluster()
+    exclude(admin_client, "ci Team")
+    [said] = messages_of(admin_client)
+    assert 'Nothing was changed. Excluded namespaces: "Team" is no name of a namespace' in said
+
+
+@pytest.mark.parametrize(
+    ("authority", "words"), [("portal", "Nobody enforces"), ("native", "plugins still enforce")]
+)
+def test_settings_say_who_enforces_in_excluded_namespaces(
+    admin_client: Client, authority: str, words: str
+) -> None:
+    cluster = factories.cluster()
+    Cluster.objects.update(authority=authority, excluded_namespaces=["ci"])
+    page = admin_client.get(PAGE).content.decode().split('id="excluded-namespaces"')[1]
+    assert words in page
+    Cluster.objects.update(excluded_namespaces=[])
+    page = admin_client.get(PAGE).content.decode().split('id="excluded-namespaces"')[1]
+    assert 'always leave out <span class="mono">kube-system' in page
+    assert f'<span class="mono">{cluster.portal_namespace}</span>' in page
+
+
 def test_the_same_names_change_nothing(admin_client: Client) -> None:
     factories.cluster()
     before = PolicyRevision.objects.count()

@@ -13,7 +13,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from admission.models import AuditEvent, Tally, decision_id, partitions
-from policies.models import KeptTest
+from policies import services
+from policies.models import Cluster, KeptTest
 from tests import factories, people
 from tests.kept_tests import kept
 from tests.running_pods import asks, running
@@ -166,6 +167,33 @@ def test_questions_do_not_grow_with_policies(
         factories.limit_range({"type": "Pod", "max": {"cpu": "1"}}, name=f"l{number}")
     with django_assert_max_num_queries(36):
         shown(reader, tab)
+
+
+@pytest.mark.parametrize("tab", ["", "policies/", "simulate/", "live/"])
+def test_every_tab_of_an_excluded_namespace_says_who_enforces(reader: Client, tab: str) -> None:
+    factories.limit_range({"type": "Pod", "max": {"cpu": "1"}})
+    words = "The webhooks of prod leave this namespace out: "
+    assert words not in reader.get(f"{PLACE}{tab}").content.decode()
+    cluster = factories.cluster()
+    services.set_excluded_namespaces(cluster=cluster, names=["team"], user="x")
+    assert f"{words}nobody enforces its policies." in reader.get(f"{PLACE}{tab}").content.decode()
+    Cluster.objects.update(authority="native")
+    page = reader.get(f"{PLACE}{tab}").content.decode()
+    assert f"{words}the portal enforces nothing here; the API server" in page
+
+
+def test_the_portal_enforces_no_kind_in_an_excluded_namespace(reader: Client) -> None:
+    factories.limit_range({"type": "Pod", "max": {"cpu": "1"}})
+    pages = (PLACE, f"{PLACE}policies/")
+    figure, kind = "<strong>portal</strong>", "Enforced by the portal."
+    figures, policies = (reader.get(address).content.decode() for address in pages)
+    assert (figures.count(figure), policies.count(kind)) == (1, 4)
+    cluster = factories.cluster()
+    services.set_excluded_namespaces(cluster=cluster, names=["team"], user="x")
+    figures, policies = (reader.get(address).content.decode() for address in pages)
+    assert (figures.count(figure), policies.count(kind)) == (0, 0)
+    assert "<strong>nobody</strong>" in figures
+    assert policies.count("Enforced by nobody") == 4
 
 
 def test_red_tests_need_attention_and_are_named(reader: Client) -> None:
