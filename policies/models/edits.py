@@ -72,6 +72,10 @@ class PolicyRevision(models.Model):
         ordering: ClassVar = ["-id"]
         indexes: ClassVar = [
             models.Index(fields=["created"], name="policyrevision_created"),
+            # For the latest changes of a namespace.
+            models.Index(
+                fields=["cluster", "namespace", "created", "id"], name="policyrevision_by_place"
+            ),
             # For snapshots, which read the writes since their revision.
             models.Index(fields=["cluster", "cluster_revision"], name="policyrevision_by_count"),
         ]
