@@ -48,6 +48,7 @@ class SettingsView(ClusterTabPage):
             failure_policies=FAILURE_POLICIES.items(),
             always_out=left_out(cluster),
             most_namespaces=MOST_NAMESPACES,
+            typed_namespaces=self.request.GET.get("excluded", ""),
         )
 
 

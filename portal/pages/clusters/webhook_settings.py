@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpResponseBadRequest
 from django.shortcuts import redirect
+from django.urls import reverse
 
 from policies import services
 from policies.models import Cluster
@@ -25,6 +27,8 @@ FAILURE_POLICIES: Final = {
     "its own plugins.",
 }
 """What each choice means to people."""
+LONGEST_TYPED: Final = 2000
+"""Characters of refused names that an address takes."""
 
 
 class FailurePolicyView(ClusterPage):
@@ -60,25 +64,32 @@ class ExcludedNamespacesView(ClusterPage):
 
     def post(self, request: HttpRequest, **_names: object) -> HttpResponse:
         """Store the names, with a reason, and name the command that brings them to the cluster."""
-        given = request.POST.get("namespaces", "").replace(",", " ")
-        names = sorted(set(given.split()))
-        reason = request.POST.get("reason", "").strip()[:1000]
-        if names != self.cluster.excluded_namespaces:
-            self._save(names, reason)
+        given = request.POST.get("namespaces", "").replace(",", " ").split()
+        names = sorted(set(given))
+        if names == self.cluster.excluded_namespaces:
+            return redirect("cluster-settings", self.cluster.name)
+        if problem := self._save(names):
+            messages.error(request, f"Nothing was changed{problem}")
+            # What was typed is offered again.
+            typed = urlencode({"excluded": " ".join(given)[:LONGEST_TYPED]})
+            return redirect(f"{reverse('cluster-settings', args=[self.cluster.name])}?{typed}")
+        command = install_command(self.cluster)
+        text = f"Saved. The API server acts on it once the webhooks are installed: {command}"
+        messages.success(request, text)
         return redirect("cluster-settings", self.cluster.name)
 
-    def _save(self, names: list[str], reason: str) -> None:
+    def _save(self, names: list[str]) -> str:
+        """Store the names; returns why not, to be put behind "Nothing was changed"."""
+        reason = self.request.POST.get("reason", "").strip()[:1000]
         if not reason:
-            messages.error(self.request, "Nothing was changed: give a reason, it stays on record.")
-            return
+            return ": give a reason, it stays on record."
+        if self.request.POST.get("shown", "").split() != self.cluster.excluded_namespaces:
+            now = ", ".join(self.cluster.excluded_namespaces) or "none"
+            return f": somebody else changed the names meanwhile; now excluded: {now}."
         try:
             services.set_excluded_namespaces(
                 cluster=self.cluster, names=names, user=self.username, reason=reason
             )
         except ValidationError as error:
-            problem = "; ".join(error.messages)
-            messages.error(self.request, f"Nothing was changed. Excluded namespaces: {problem}.")
-            return
-        command = install_command(self.cluster)
-        text = f"Saved. The API server acts on it once the webhooks are installed: {command}"
-        messages.success(self.request, text)
+            return f". Excluded namespaces: {'; '.join(error.messages)}."
+        return ""

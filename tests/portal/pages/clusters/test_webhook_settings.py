@@ -92,8 +92,9 @@ def test_form_offers_both_with_their_meaning(admin_client: Client) -> None:
 EXCLUDED = "/clusters/prod/excluded-namespaces/"
 
 
-def exclude(client: Client, namespaces: str, reason: str = WHY) -> Any:
-    answer: Any = client.post(EXCLUDED, {"namespaces": namespaces, "reason": reason})
+def exclude(client: Client, namespaces: str, reason: str = WHY, shown: str = "") -> Any:
+    form = {"namespaces": namespaces, "reason": reason, "shown": shown}
+    answer: Any = client.post(EXCLUDED, form)
     return answer
 
 
@@ -122,10 +123,26 @@ def test_what_cannot_be_excluded_changes_nothing(
     assert "Nothing was changed" in messages_of(admin_client)[0]
 
 
+def test_names_that_somebody_else_changed_meanwhile_stay(admin_client: Client) -> None:
+    factories.cluster()
+    exclude(admin_client, "ci")
+    messages_of(admin_client)
+    answer = exclude(admin_client, "scratch")
+    assert answer["Location"] == f"{PAGE}?excluded=scratch"
+    assert Cluster.objects.get().excluded_namespaces == ["ci"]
+    assert "now excluded: ci" in messages_of(admin_client)[0]
+    exclude(admin_client, "scratch", shown="ci")
+    assert Cluster.objects.get().excluded_namespaces == ["scratch"]
+
+
 def test_a_wrong_name_is_said_with_its_field(admin_client: Client) -> None:
     factories.cluster()
+    page = admin_client.get(exclude(admin_client, "ci Team")["Location"]).content.decode()
+    form = page.split('id="excluded-namespaces"')[1]
+    assert 'value="ci Team"' in form
+    assert '<details class="form" open>' in form
     exclude(admin_client, "ci Team")
-    [said] = messages_of(admin_client)
+    said = messages_of(admin_client)[-1]
     assert 'Nothing was changed. Excluded namespaces: "Team" is no name of a namespace' in said
 
 
