@@ -1,4 +1,4 @@
-"""``changed_objects``: what was written between two instants; ``Differences``: what it comes to."""
+"""``changed_objects`` written between two instants; ``PastDifferences``: what it comes to."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _parsed(text: str | None) -> dict[str, Any] | None:
     return None if text is None else json.loads(text)
 
 
-class Differences(Sequence[PastDifference]):
+class PastDifferences(Sequence[PastDifference]):
     """All that differs; put in words, and read with its revisions, for the part that is shown."""
 
     def __init__(self, found: Sequence[PastDifference | ChangedObject]) -> None:

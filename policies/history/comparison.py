@@ -14,8 +14,8 @@ from engine.resource_list import parse, remove_zeros, subtract
 from policies import roles
 from policies.history.compare import (
     ChangedObject,
-    Differences,
     PastDifference,
+    PastDifferences,
     changed_objects,
 )
 from policies.history.objects import in_force, objects_of, revisions_at_each
@@ -80,7 +80,7 @@ def compare_seen(
     seen = [each for each in found if _is_seen(user, each) and _has_words(each)]
     seen.sort(key=lambda each: (each.cluster, each.namespace, each.kind, each.name))
     return Comparison(
-        differences=Differences(seen), knows_usage=knows_usage, knows_roles=knows_roles
+        differences=PastDifferences(seen), knows_usage=knows_usage, knows_roles=knows_roles
     )
 
 
