@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.cluster, pytest.mark.no_cover]
 STORED: Final = "SELECT count(*) FROM policies_namespace WHERE name = %s"
+COUNTED: Final = """
+SELECT count(*) FROM policies_resourcequota JOIN policies_namespace AS place
+ON place.id = namespace_id WHERE place.name = %s AND uncounted = '[]'
+"""
 SAMPLES: Final = int(os.environ.get("SAMPLES") or (100 if os.environ.get("WHOLE") else 5))
 IN_FORCE: Final = 0.3
 ROOM: Final = 1.0
@@ -188,6 +192,8 @@ def test_reservation_of_a_refused_create_is_given_back(site: Site) -> None:
     quotas = f"/namespaces/{place}/resourcequotas"
     api.do("POST", quotas, quota("q", pods="2"))
     delay_until(partial(_status_is, site, f"{quotas}/q", "1"))
+    # The controller of the control plane writes the status, too, before the portal counts.
+    delay_until(partial(_counts, site, COUNTED, place, 1))
     free = partial(_answers, site, place, admitted=True)
     delay_until(free, in_a_row=IN_A_ROW)
     for _ in range(min(SAMPLES, 5)):
