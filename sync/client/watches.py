@@ -106,6 +106,11 @@ class KindWatch:
         return self.is_open and bool(self.version)
 
 
+def _place_of(item: Mapping[str, Any]) -> tuple[str, str]:
+    metadata = item["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
 def path_of(kind: ClientKind, namespace: str = "") -> str:
     """The path of a kind's list, in all namespaces or in one."""
     group_path = f"apis/{kind.api_version}" if kind.group else f"api/{kind.api_version}"
@@ -197,17 +202,20 @@ class WatchClient:
 
     async def _watch_with_list(self, watch: KindWatch) -> AsyncGenerator[Listed | Event]:
         """Let the server send the present objects as the first events of the watch, if it can."""
-        present: list[dict[str, Any]] | None = []
+        present: dict[tuple[str, str], dict[str, Any]] | None = {}
         parameters = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         try:
             async for event in self._events(watch, **parameters):
                 if present is None:
                     watch.version = event.resource_version
                     yield event
+                elif event.type == "DELETED":
+                    # A server whose cache is behind sends what happened since before the end.
+                    present.pop(_place_of(event.object), None)
                 elif event.type != "BOOKMARK":
-                    present.append(event.object)
+                    present[_place_of(event.object)] = event.object
                 elif _INITIAL_END in (event.object["metadata"].get("annotations") or {}):
-                    listed = Listed(tuple(present), event.resource_version)
+                    listed = Listed(tuple(present.values()), event.resource_version)
                     watch.version, present = event.resource_version, None
                     yield listed
         except InvalidError:

@@ -66,6 +66,7 @@ class FakeAPI:
         self.denied: set[tuple[str, str]] = set()
         self.unknown_kinds: set[str] = set()
         self.knows_watch_lists = True
+        self.catching_up: list[tuple[str, Any]] = []  # events before the end of a watch's list
         self.version: Any = {"major": "1", "minor": "36", "gitVersion": "v1.36.3"}
         self.stopping = threading.Event()
         self.credentials = Credentials("")
@@ -248,6 +249,8 @@ class _Handler(BaseHTTPRequestHandler):
             present, since = self.api.store.of_kind(kind, namespace), self.api.store.version
         for manifest in present:
             self.line("ADDED", manifest)
+        for word, manifest in self.api.catching_up:
+            self.line(word, manifest)
         annotations = {"k8s.io/initial-events-end": "true"}
         metadata = {"resourceVersion": str(since), "annotations": annotations}
         self.line("BOOKMARK", {"kind": kind, "metadata": metadata})

@@ -104,6 +104,14 @@ def test_list_comes_first_and_then_each_change(api: FakeAPI, *, knows_watch_list
     assert bool(listed) is not knows_watch_lists
 
 
+def test_list_has_what_a_server_sends_while_it_catches_up(api: FakeAPI) -> None:
+    changed, old = quota("new", "6"), quota("old")
+    for each in (changed, old):
+        each["metadata"] = {**each["metadata"], "resourceVersion": "3"}
+    api.catching_up = [("ADDED", changed), ("DELETED", old), ("MODIFIED", changed)]
+    assert follow(api, watch(), 1) == [["new"]]
+
+
 def test_list_is_read_page_by_page(api: FakeAPI, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watches, "PAGE", 2)
     api.knows_watch_lists = False
