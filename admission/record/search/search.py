@@ -180,11 +180,11 @@ class Search:
         )
         # A bounded number of days: a statement locks and plans every partition that it may read.
         begin = self._days_back(start, DAYS)
-        enough = self._enough
         if self.query.get("name"):
             edge = self._edge_of_name(base, start, begin)
         else:
-            edge = _edge(base.between(begin, None).newest_first()[:enough], Min("created"), enough)
+            newest = base.between(begin, None).newest_first()[: self._enough]
+            edge = _edge(newest, Min("created"), self._enough)
         if edge is None and self.is_indexed:
             begin = self._days_back(start, MOST_DAYS)
         sample_ends = edge or begin
