@@ -58,6 +58,16 @@ class Api:
         assert answer.status_code in (201, 403), answer.text
         return bool(answer.status_code == 201)
 
+    def finds_full(self, namespace: str, pod: Manifest) -> bool:
+        """Whether a pod would be refused for want of room, by a dry run.
+
+        So answers only a process that knows the quota and what it counts: before that it admits
+        the pod, or refuses it because the status is unknown.
+        """
+        answer = self.call("POST", f"/namespaces/{namespace}/pods?dryRun=All", pod)
+        assert answer.status_code in (201, 403), answer.text
+        return answer.status_code == 403 and ": exceeded quota: " in answer.json()["message"]
+
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
