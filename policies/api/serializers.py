@@ -192,7 +192,8 @@ def recorded_fields(recorded: Any) -> dict[str, Any]:
 
 _CLUSTER_FIELDS = (
     *("name", "description", "external_id"),
-    *("unconfirmed_limit", "kubernetes_version", "failure_policy", "excluded_namespaces"),
+    *("unconfirmed_limit", "kubernetes_version", "failure_policy"),
+    *("excluded_namespaces", "covers_kube_system"),
 )
 
 
@@ -222,6 +223,11 @@ class ClusterSerializer(RecordedSerializer):
         default=list,
         max_length=MOST_NAMESPACES,
         help_text="namespaces that the webhooks leave out: the portal enforces nothing there",
+    )
+    covers_kube_system = serializers.BooleanField(
+        default=False,
+        help_text="whether the webhooks review kube-system, too; what the portal cannot answer is "
+        "let in there",
     )
     policy_revision = serializers.IntegerField(read_only=True)
 

@@ -134,6 +134,7 @@ class ClusterView(PastOfClusters, RecordedView):
         instance.unconfirmed_limit = sent_body["unconfirmed_limit"]
         instance.failure_policy = sent_body["failure_policy"]
         instance.excluded_namespaces = sorted(sent_body["excluded_namespaces"])
+        instance.covers_kube_system = sent_body["covers_kube_system"]
         saved = services.save_cluster(
             cluster=instance, expected_revision=expected, **self.written(sent_body)
         )

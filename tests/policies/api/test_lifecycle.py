@@ -34,6 +34,7 @@ LIVES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
             "kubernetes_version": "1.37",
             "failure_policy": "Ignore",
             "excluded_namespaces": ["ci", "scratch"],
+            "covers_kube_system": True,
         },
         {"description": "other"},
         "name__exact=mine",
