@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
+import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -93,12 +94,14 @@ class Listed:
 class KindWatch:
     """One watch, and the version from which it continues; "" makes it begin with a list.
 
-    ``is_open`` while the server sends its events.
+    ``is_open`` while the server sends its events; ``requested`` is ``time.monotonic()`` before
+    the list that it began with was requested.
     """
 
     target: Target
     version: str = ""
     is_open: bool = False
+    requested: float = 0.0
 
     @property
     def is_current(self) -> bool:
@@ -154,6 +157,7 @@ class WatchClient:
         """
         try:
             if not watch.version:
+                watch.requested = time.monotonic()
                 if self._knows_watch_lists:
                     async for change in self._watch_with_list(watch):
                         yield change

@@ -7,6 +7,7 @@ no work, and a new quota counts what exists without asking the cluster again.
 from __future__ import annotations
 
 import datetime as dt
+import time
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -102,6 +103,7 @@ class CountedObjects:
         self._objects: dict[str, bytes] = {}
         self._by_namespace: dict[str, set[str]] = defaultdict(set)
         self._leaving: dict[str, float] = {}
+        self._requested: dict[str, float] = {}
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -110,6 +112,11 @@ class CountedObjects:
     def has_leaving(self) -> bool:
         """Whether the grace period of some pod still runs."""
         return bool(self._leaving)
+
+    @property
+    def requested(self) -> float:
+        """``time.monotonic()`` before the oldest of the lists that it began with was requested."""
+        return min(self._requested.values(), default=time.monotonic())
 
     def put(self, item: Item) -> bool:
         """Keep a trimmed object; whether quotas may count it otherwise than before."""
@@ -135,8 +142,14 @@ class CountedObjects:
         if not self._by_namespace[namespace]:
             del self._by_namespace[namespace]
 
-    def replace(self, items: Iterable[Item], namespace: str = "") -> None:
-        """Keep these objects instead of all, or of all in a namespace."""
+    def replace(
+        self, items: Iterable[Item], namespace: str = "", *, requested: float | None = None
+    ) -> None:
+        """Keep these objects instead of all, or of all in a namespace.
+
+        ``requested`` is ``time.monotonic()`` before their list was requested, by default now.
+        """
+        self._requested[namespace] = time.monotonic() if requested is None else requested
         gone = set(self._by_namespace.get(namespace, ())) if namespace else set(self._objects)
         for item in items:
             self.put(item)

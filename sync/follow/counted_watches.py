@@ -185,7 +185,8 @@ class CountedWatches:
         change: Listed | Event,
     ) -> None:
         if isinstance(change, Listed):
-            objects.replace(change.items, namespace)
+            requested = self._watches[resource, namespace].requested
+            objects.replace(change.items, namespace, requested=requested)
             self._blind.pop(resource, None)
             self._inbox.put_list(resource)
         elif change.type == "BOOKMARK":

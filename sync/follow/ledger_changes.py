@@ -130,11 +130,12 @@ def meet_list(
 
     ``figures`` are the cluster's quotas, whose status counts where its own plugin enforces.
     """
-    places = places_of(cluster)
+    # What was charged since the list was requested may be an object that no event has shown yet.
+    started, places = clock_at(objects.requested), places_of(cluster)
     if not resources_in(places).get(resource):
         return MetList(is_believed=True, recheck=())
     _add_figures(places, figures)
-    complete = complete_list(cluster, resource, places, objects.all(), started=read_clock())
+    complete = complete_list(cluster, resource, places, objects.all(), started=started)
     meet_charges(cluster, complete, lease.guard)
     passes = LedgerPass.objects.filter(cluster=cluster, resource=str(resource))
     is_believed = not passes.exclude(doubted=None).exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -30,9 +31,9 @@ PODS = GroupVersionResource(resource="pods")
 LEASE: Any = SimpleNamespace(guard=nullcontext)
 
 
-def listed(*items: dict[str, Any]) -> CountedObjects:
+def listed(*items: dict[str, Any], requested: float | None = None) -> CountedObjects:
     objects = CountedObjects()
-    objects.replace([trim_object(item) for item in items], "")
+    objects.replace([trim_object(item) for item in items], "", requested=requested)
     return objects
 
 
@@ -53,6 +54,33 @@ def test_charge_lowered_just_before_a_list_is_to_be_looked_at_again() -> None:
     assert met == MetList(is_believed=True, recheck={lowered["metadata"]["uid"]})
     assert QuotaUsage.objects.get().used["cpu"] == "4"
     assert set(Charge.objects.values_list("state", flat=True)) == {"confirmed"}
+
+
+@pytest.mark.django_db
+def test_what_was_charged_since_the_list_was_requested_is_not_gone() -> None:
+    factories.resource_quota({"pods": "9"})
+    there, gone, since = (
+        [live_pod(f"there-{n}") for n in range(5)],
+        live_pod("gone"),
+        live_pod("since"),
+    )
+    for pod in (*there, gone):
+        assert admit(request(pod, namespace="team")) == [True]
+    requested = time.monotonic()
+    assert admit(request(since, namespace="team")) == [True]
+    # Another pass has seen it already, no event of the watch has shown it.
+    Charge.objects.update(state="confirmed")
+    known = listed(*there, requested=requested)
+    assert ledger_changes.meet_list(factories.cluster(), LEASE, PODS, known, figures={}).is_believed
+    left = Charge.objects.filter(state="confirmed").values_list("object_uid", flat=True)
+    assert set(left) == {pod["metadata"]["uid"] for pod in (*there, since)}
+
+
+def test_objects_are_known_since_the_oldest_of_their_lists() -> None:
+    objects = CountedObjects()
+    for namespace, requested in (("a", 5.0), ("b", 3.0), ("b", 7.0)):
+        objects.replace([], namespace, requested=requested)
+    assert objects.requested == 5.0
 
 
 def test_what_is_to_be_looked_at_again_after_a_list_is_an_event() -> None:
