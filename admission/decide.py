@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from admission import hints, metrics, writer
+from admission.alike import ReadReview
 from admission.record import write
 from admission.record.redaction import is_unstorable
 from admission.writer import OverBudgetError, PostponedError, UnavailableError
@@ -101,25 +102,25 @@ def decide(request: AdmissionRequest, *, call: Call) -> RecordedDecision:
         UnavailableError: when the record cannot be written. Nothing is kept in either case.
         UnknownCallerError: when the credential was withdrawn in between.
     """
-    return submit_and_wait(prepare(request, call=call))
+    return submit_and_wait(prepare(ReadReview(request, write.columns_of(request)), call=call))
 
 
 def prepare(
-    request: AdmissionRequest, *, call: Call, may_postpone: bool = False
+    review: ReadReview, *, call: Call, may_postpone: bool = False
 ) -> writer.PendingDecision:
     """Decide all but the used amounts, which the writer reads. Raises as ``decide``.
 
     ``may_postpone``: a refusal for want of room may instead fail with PostponedError, where a
     follower may know of more room in a moment; the caller then pauses and asks again.
     """
-    return _prepared_on_snapshot(_PendingReview(request, call=call, may_postpone=may_postpone))
+    return _prepared_on_snapshot(_PendingReview(review, call=call, may_postpone=may_postpone))
 
 
 def prepare_after_pause(postponed: writer.PendingDecision, *, is_last: bool) -> _PendingReview:
     """Prepare a postponed review again; the last time it is decided by what is known then."""
     if not isinstance(postponed, _PendingReview):
         raise TypeError("only a review can be postponed")
-    again = _PendingReview(postponed.request, call=postponed.call, may_postpone=not is_last)
+    again = _PendingReview(postponed.review, call=postponed.call, may_postpone=not is_last)
     return _prepared_on_snapshot(again)
 
 
@@ -145,7 +146,7 @@ class _PendingReview(writer.PendingDecision):
 
     def __init__(
         self,
-        request: AdmissionRequest | None,
+        review: ReadReview | None,
         *,
         call: Call,
         refusal: Decision | None = None,
@@ -155,10 +156,11 @@ class _PendingReview(writer.PendingDecision):
         # All that depends on no used amount is done here, in the caller's thread: the writer is one
         # for all.
         super().__init__(id=write.new_decision_id(), deadline=call.deadline)
-        self.request = request
+        self.review = review
+        self.request = request = review.request if review else None
         self.call = call
         self.may_postpone = may_postpone
-        self.columns = write.columns_of(request, request_uid=uid)
+        self.columns = review.columns if review else write.columns_of(None, request_uid=uid)
         self._ledger_object = ledger.object_key(request) if request else ("", "")
         self.refusal = refusal or (_unfit(request, *self._ledger_object) if request else None)
         self.cluster: ClusterPolicies | None = None
@@ -179,7 +181,11 @@ class _PendingReview(writer.PendingDecision):
         if self.refusal is None and request is not None:
             self.policies = self.cluster.policy_set(request.namespace)
             self.prepared = chain.prepare(
-                patient(request), self.policies, phase=call.phase, now=int(time.time())
+                patient(request),
+                self.policies,
+                phase=call.phase,
+                now=int(time.time()),
+                alike=self.review and self.review.alike,
             )
             self.quotas = self.cluster.quota_keys(request.namespace)
             self._quota_ids = tuple([self.quotas[name].id for name in self.prepared.quotas])
@@ -309,7 +315,7 @@ def _begins_something(request: AdmissionRequest) -> bool:
 
 def patient(request: AdmissionRequest) -> AdmissionRequest:
     """Limit the time of deciding a request, unless it is short and so decided quickly."""
-    if request.is_plain or request.likeness is not None:
+    if request.is_plain:
         return request
     deciding_ends = time.monotonic() + LONGEST_REVIEW
 

@@ -7,14 +7,15 @@ engines are measured where they are installed (`make bench-peers`); what is miss
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+import django
 import orjson
 
-from admission.wire.review import dump_response, parse_request, render_response
 from bench import review
 from bench.machine import RESULTS, ROOT
 from engine import chain
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Decide = Callable[[bytes], Any]
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+django.setup()
+
+from admission.alike import read_review  # noqa: E402 - Django must be set up first
+from admission.wire.review import dump_response, render_response  # noqa: E402
 
 SLICE: Final = 0.15  # seconds that each subject is measured in each round
 CHUNK: Final = 10
@@ -65,8 +72,8 @@ def decision(phase: Phase) -> Decide:
     known = policies()
 
     def decide(body: bytes) -> bytes:
-        asked = parse_request(body)
-        made = chain.admit(asked, known, phase=phase)
+        asked, _, alike = read_review(body)
+        made = chain.admit(asked, known, phase=phase, alike=alike)
         answer = render_response(
             made, asked.uid, phase=phase, decision_id="0" * 16, external_url=""
         )

@@ -36,7 +36,9 @@ django.setup()
 from django.db import connection  # noqa: E402 - Django must be set up first
 
 from admission import decide, writer  # noqa: E402
+from admission.alike import ReadReview  # noqa: E402
 from admission.models.decision_id import encode  # noqa: E402
+from admission.record.write import columns_of  # noqa: E402
 from admission.wire.review import parse_request  # noqa: E402
 from bench import figures, review  # noqa: E402
 from bench.figures import HOT, SPREAD, key  # noqa: E402
@@ -179,7 +181,8 @@ def _product(quota: str, count: int) -> list[Callable[[], object]]:
     policies = snapshot.refresh()
     items = []
     for request, _ in zip(_requests(quota), range(count), strict=False):
-        item = decide._PendingReview(request, call=_call())  # noqa: SLF001 - what a writer takes
+        read = ReadReview(request, columns_of(request))
+        item = decide._PendingReview(read, call=_call())  # noqa: SLF001 - what a writer takes
         item.prepare(policies)
         items.append(item)
     waiting, lock = iter(items), threading.Lock()

@@ -1,4 +1,4 @@
-"""``AdmissionRequest`` as a value: Operation, Phase, kind, resource, Likeness; its ``is_pod``."""
+"""``AdmissionRequest`` as a value: Operation, Phase, kind, resource; its ``is_pod``."""
 
 from __future__ import annotations
 
@@ -54,27 +54,13 @@ class GroupVersionResource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Likeness:
-    """The reader's knowledge that an object was cut from a template, as others were.
-
-    Requests of the very same ``template`` differ in uids, names and times only; labels,
-    annotations, ``spec`` and ``status`` are equal. ``of`` is the object that this is known of: a
-    changed copy of the request may carry another one.
-    """
-
-    of: Mapping[str, Any]
-    template: object
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionRequest:
     """One request, in the terms of ``admission.k8s.io/v1`` AdmissionRequest.
 
     ``object`` and ``old_object`` are decoded JSON. Numbers are ``RawNumber``, or ``int`` where that
     has the same text; ``float`` never appears. ``is_plain``: the review was short and contains no
-    text that the record has to spell differently. ``likeness`` is that of ``object``, where it is
-    known. The engine calls ``pause`` now and then during long work, which ends with the
-    ``TooLongError`` that ``pause`` may raise.
+    text that the record has to spell differently. The engine calls ``pause`` now and then during
+    long work, which ends with the ``TooLongError`` that ``pause`` may raise.
     """
 
     uid: str = ""
@@ -91,7 +77,6 @@ class AdmissionRequest:
     dry_run: bool = False
     user_info: Mapping[str, Any] = field(default_factory=dict)
     is_plain: bool = False
-    likeness: Likeness | None = field(default=None, repr=False, compare=False)
     pause: Callable[[], None] | None = field(default=None, repr=False, compare=False)
 
     @property

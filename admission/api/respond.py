@@ -19,6 +19,7 @@ from django.http.request import UnreadablePostError
 from rest_framework.exceptions import APIException
 
 from admission import decide, metrics
+from admission.alike import read_review
 from admission.api.authentication import CHALLENGE
 from admission.api.body import LARGE, in_turn
 from admission.decide import DEFAULT_BUDGET, OverBudgetError, UnavailableError, UnknownCallerError
@@ -27,7 +28,6 @@ from admission.wire.review import (
     NotAReviewError,
     ReviewError,
     dump_response,
-    parse_request,
     render_response,
 )
 
@@ -105,8 +105,9 @@ def prepare(read: Callable[[], bytes], *, call: Call) -> PreparedReview:
 
 
 def _prepared_review(body: bytes, call: Call) -> PreparedReview:
-    request = parse_request(body)
-    pending = decide.prepare(request, call=call, may_postpone=True)
+    review = read_review(body)
+    pending = decide.prepare(review, call=call, may_postpone=True)
+    request = review.request
     return PreparedReview(
         call=call,
         uid=request.uid,

@@ -26,14 +26,12 @@ from admission.record.redaction import (
     redacted_request,
     storable,
 )
-from admission.record.templates import fill_in, template_of
 from engine.cache import Remembering, once
 from policies.db.deferred import execute, is_postgresql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from admission.wire.request_templates import RequestTemplate
     from engine.decision import Charge, Decision, Step, Violation
     from engine.policy import PolicyRef, PolicySet
     from engine.request import AdmissionRequest, Phase
@@ -194,27 +192,17 @@ def columns_of(request: AdmissionRequest | None, *, request_uid: str = "") -> Ma
     """
     if request is None:
         return {**_NO_REQUEST, "request_uid": clip(request_uid)}
-    template = template_of(request)
-    if template is not None:
-        request_text = fill_in(request, template)
-    elif request.is_plain:  # so it is short
+    if request.is_plain:  # so it is short
         request_text = redacted_request(request)
     else:
         request_text = bounded_request(redacted_parts(request))
     metadata = (request.object or request.old_object or {}).get("metadata")
     object_uid = metadata.get("uid") if isinstance(metadata, dict) else None
     return {
-        **(_shared_columns(request) if template is None else _template_columns(template)),
         "request_uid": clip(request.uid),
         "name": clip(request.display_name),
         "object_uid": clip(object_uid) if type(object_uid) is str else "",
         "request": request_text,
-    }
-
-
-def _shared_columns(request: AdmissionRequest) -> Mapping[str, Any]:
-    """The columns that are the same for all requests of one template."""
-    return {
         "operation": request.operation.value,
         "api_group": clip(request.kind.group),
         "kind": clip(request.kind.kind),
@@ -225,11 +213,6 @@ def _shared_columns(request: AdmissionRequest) -> Mapping[str, Any]:
         "groups": _json([clip(group) for group in bounded_groups(request.groups)]),
         "dry_run": request.dry_run,
     }
-
-
-@once
-def _template_columns(template: RequestTemplate) -> Mapping[str, Any]:
-    return _shared_columns(template.request)
 
 
 def _decision_columns(decision: Decision) -> dict[str, Any]:

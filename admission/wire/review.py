@@ -14,17 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from admission.wire import request_templates
-from admission.wire.json_reader import (
-    UnusualError,
-    find_uid,
-    is_plain,
-    read_document,
-    read_usual,
-    uid_despite_faults,
-)
+from admission.wire.json_reader import find_uid, read_document, uid_despite_faults
 from engine.bounds import AND_MORE
-from engine.cache import Kept
 from engine.decision import Decision, Reason, Violation
 from engine.errors import DecodeError
 from engine.policy import Authority
@@ -57,9 +48,6 @@ _REASONS: Final = {
     _TOO_LARGE: "RequestEntityTooLarge",
     _INVALID: "Invalid",
 }
-_KEPT_TEMPLATES: Final = 512
-_ROOM: Final = 32 * 1024 * 1024  # bytes
-_TIMES: Final = 8  # bytes in memory for each byte of a template's text
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
@@ -101,8 +89,6 @@ def parse_request(body: bytes | bytearray | Mapping[str, Any]) -> AdmissionReque
     if not isinstance(body, bytes | bytearray):
         return _read_review(body, is_plain=False)
     body = bytes(body)
-    if (request := _from_template(body)) is not None:
-        return request
     if len(body) > MAX_BODY:
         raise too_large(body)
     try:
@@ -111,32 +97,6 @@ def parse_request(body: bytes | bytearray | Mapping[str, Any]) -> AdmissionReque
         detail = f"the review is not readable: {error.detail}"
         raise _answerable(body, _BAD_REQUEST, detail) from None
     return _read_review(review, is_plain=plain)
-
-
-def _from_template(body: bytes) -> AdmissionRequest | None:
-    """Read the texts that differ from the review's template; None without a known template."""
-    cut = request_templates.cut(body.removesuffix(b"\n"))
-    if cut is None or not request_templates.was_seen_before(cut):
-        return None
-    try:
-        return cut.fill(_read_template(cut.template))
-    except (UnusualError, DecodeError, ReviewError):
-        return None
-
-
-def _read_text(template_text: bytes) -> request_templates.RequestTemplate:
-    review, rewritten = read_usual(template_text)
-    _expect_version(review, "")
-    request = build_request(review["request"], is_plain=is_plain(rewritten))
-    try:
-        return request_templates.RequestTemplate(request, template_text)
-    except (AttributeError, KeyError, TypeError):
-        raise UnusualError from None
-
-
-_read_template: Final = Kept(
-    _read_text, lambda text, _template: _TIMES * len(text), most=_KEPT_TEMPLATES, room=_ROOM
-)
 
 
 def _read_review(review: Any, *, is_plain: bool) -> AdmissionRequest:

@@ -45,7 +45,7 @@ from engine.request import Operation, Phase
 from engine.resource_quota import used_amounts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     from engine.patch import PatchOperation
     from engine.policy import PolicySet
@@ -88,9 +88,10 @@ def admit(
     *,
     phase: Phase,
     now: str | int | None = None,
+    alike: Hashable = None,
 ) -> Decision:
     """Decide one request on the used amounts that the policies carry; see ``prepare``."""
-    return prepare(request, policy_set, phase=phase, now=now).decide()
+    return prepare(request, policy_set, phase=phase, now=now, alike=alike).decide()
 
 
 def prepare(
@@ -99,13 +100,15 @@ def prepare(
     *,
     phase: Phase,
     now: str | int | None = None,
+    alike: Hashable = None,
 ) -> Prepared:
     """Judge one request by all policies of its namespace, as far as no used amount is needed.
 
     ``phase`` selects the pass; ``BOTH`` defaults, mutates, validates and defaults again, as an API
     server with LimitRanger does. ``now`` (RFC 3339 text or epoch seconds) matters only for pods
-    that are being deleted. No JSON-shaped object makes it raise: one that cannot be read is refused
-    with code 400.
+    that are being deleted. New pods of one namespace that get the same ``alike`` are judged once:
+    the caller knows that they differ in nothing that a rule reads. No JSON-shaped object makes it
+    raise: one that cannot be read is refused with code 400.
     """
     if request.operation in (Operation.DELETE, Operation.CONNECT):
         steps = skipped("Chain", f"no policy judges {request.operation}").steps
@@ -115,7 +118,7 @@ def prepare(
     try:
         if is_policy_object(request):
             return _prepare_policy(request, policy_set, phase, now)
-        return _prepare_object(request, policy_set, phase, now)
+        return _prepare_object(request, policy_set, phase, now, alike)
     except DecodeError as error:
         return _decided(unreadable(request, error))
     except TooLongError:
@@ -150,13 +153,17 @@ def _prepare_policy(
 
 
 def _prepare_object(
-    request: AdmissionRequest, policy_set: PolicySet, phase: Phase, now: str | int | None
+    request: AdmissionRequest,
+    policy_set: PolicySet,
+    phase: Phase,
+    now: str | int | None,
+    alike: Hashable = None,
 ) -> Prepared:
     obj = request.object
     if obj is None:
         raise DecodeError("object", "the request carries no object")
     if phase is Phase.MUTATE:
-        return _decided(_mutated(request, policy_set, obj))
+        return _decided(_mutated(request, policy_set, obj, alike))
     mutation = Mutation(object=obj)
     if phase is Phase.BOTH:
         server_policies = policy_set
@@ -165,8 +172,9 @@ def _prepare_object(
             server_policies = dataclasses.replace(policy_set, authority=Authority.PORTAL)
         mutation = mutate(request, server_policies, obj)
         completed = complete_object(request, mutation.object, policy_set.version)
-        mutation = mutation._replace(object=completed)
-    judged = _judge(request.with_object(mutation.object), policy_set, now)
+        # What the caller knows is alike is the object that it sent.
+        mutation, alike = mutation._replace(object=completed), None
+    judged = _judge(request.with_object(mutation.object), policy_set, now, alike)
     if phase is Phase.BOTH:
         # An API server validates what LimitRanger left, and decodes once more what it stored.
         defaulted = default_object(request, mutation.object, policy_set.version)
@@ -204,13 +212,15 @@ def _judge(request: AdmissionRequest, policy_set: PolicySet, now: str | int | No
     return _Judged(inspection, template, quotas, before)
 
 
-def _mutated(request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, Any]) -> Decision:
+def _mutated(
+    request: AdmissionRequest, policy_set: PolicySet, obj: Mapping[str, Any], alike: Hashable
+) -> Decision:
     """Run the mutating pass alone.
 
     Under native authority LimitRanger refuses before any validating webhook is called, so that the
     portal's warnings about ranges have to come with the mutating pass.
     """
-    findings, operations = _mutating_changes(request, policy_set, None)
+    findings, operations = _mutating_changes(request, policy_set, None, alike)
     mutation = Mutation(apply_patch(obj, operations), operations)
     return _make_decision(request, mutation, findings, Validation(), policy_set.authority)
 

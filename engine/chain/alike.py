@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     Found = TypeVar("Found")
     Excerpt: TypeAlias = Mapping[str, Any]
     Judge: TypeAlias = Callable[[AdmissionRequest, PolicySet, str | int | None], Found]
+    JudgeOnce: TypeAlias = Callable[
+        [AdmissionRequest, PolicySet, str | int | None, Hashable], Found
+    ]
 
 _KEPT_JUDGEMENTS: Final = 1024
 _JUDGEMENTS_ROOM: Final = 16 * 1024 * 1024  # bytes
@@ -85,17 +88,17 @@ class _KeyedRequest:
 
 def once_for_alike(
     weigh: Callable[[Found], int],
-) -> Callable[[Judge[Found]], Judge[Found]]:
+) -> Callable[[Judge[Found]], JudgeOnce[Found]]:
     """Decorate a judgement so that new pods with equal excerpts share it under the same policies.
 
     ``weigh`` estimates the bytes of the findings. The judgement gets the excerpt and no time, which
-    matters only for pods that are being deleted. Requests with a ``likeness`` are found without
-    making the excerpt.
+    matters only for pods that are being deleted. Where the caller says what a pod is ``alike``, it
+    is found without making the excerpt.
     """
     return partial(_once_for_alike, weigh)
 
 
-def _once_for_alike(weigh: Callable[[Found], int], judge: Judge[Found]) -> Judge[Found]:
+def _once_for_alike(weigh: Callable[[Found], int], judge: Judge[Found]) -> JudgeOnce[Found]:
     def judge_alone(keyed: _KeyedRequest) -> Found:
         return judge(keyed.take_request(), keyed.policy_set, None)
 
@@ -110,13 +113,15 @@ def _once_for_alike(weigh: Callable[[Found], int], judge: Judge[Found]) -> Judge
 
     @wraps(judge)
     def judged(
-        request: AdmissionRequest, policy_set: PolicySet, now: str | int | None = None
+        request: AdmissionRequest,
+        policy_set: PolicySet,
+        now: str | int | None,
+        alike: Hashable = None,
     ) -> Found:
         if request.is_new_pod and request.old_object is None:
             try:
-                likeness = request.likeness
-                if likeness is not None and likeness.of is request.object:
-                    return recognised(_KeyedRequest(request, policy_set, likeness.template))
+                if alike is not None:
+                    return recognised(_KeyedRequest(request, policy_set, alike))
                 return recalled(_cut_down(request, policy_set))
             except (DecodeError, _OddError):
                 pass  # errors must name fields in the order of the whole document

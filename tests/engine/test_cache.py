@@ -8,14 +8,12 @@ from typing import Any
 
 import pytest
 
-from admission.wire import review as wire
 from engine.cache import Kept
 from engine.chain import admit
 from engine.limit_range import decode_limit_range
 from engine.policy import PolicySet
 from engine.request import Phase
 from tests.builders import Manifest, container, limit_range, pod, request
-from tests.reviews import new_pod, review
 
 MEBIBYTE = 1024 * 1024
 
@@ -103,17 +101,3 @@ def test_refused_pods_leave_little_behind(containers: int, number: int) -> None:
         admit(request(refused_pod(each, containers)), policies, phase=Phase.VALIDATE)
 
     assert growth(ask, number) < 20 * MEBIBYTE
-
-
-@pytest.mark.long
-@pytest.mark.no_cover
-def test_templates_of_long_reviews_take_bounded_room() -> None:
-    def read(each: int) -> None:
-        annotations = {"note": f"{each:05}" + "x" * 12_000}
-        obj = {**new_pod(f"p{each}"), "kind": "Pod"}
-        obj["metadata"]["annotations"] = annotations
-        for _ in range(2):
-            wire.parse_request(wire.dump_response(review(obj)))
-
-    growth(read, 300)
-    assert wire._read_template.taken <= 16 * MEBIBYTE

@@ -10,7 +10,7 @@ import pytest
 from engine.chain import admit, prepare
 from engine.metadata_policy import decode_metadata_policy
 from engine.policy import PolicySet
-from engine.request import AdmissionRequest, Likeness, Phase
+from engine.request import AdmissionRequest, Phase
 from engine.resource_quota import decode_resource_quota
 from tests.builders import container, metadata_policy, pod, request, resource_quota
 
@@ -31,9 +31,9 @@ def asked(name: str = "web-1", **spec: Any) -> AdmissionRequest:
     return request(made)
 
 
-def findings(one: AdmissionRequest, policy_set: PolicySet) -> Any:
+def findings(one: AdmissionRequest, policy_set: PolicySet, alike: object = None) -> Any:
     """What was found of it: the very same values where it was judged before."""
-    return prepare(one, policy_set, phase=Phase.VALIDATE).before
+    return prepare(one, policy_set, phase=Phase.VALIDATE, alike=alike).before
 
 
 def test_a_pod_that_differs_in_name_and_volumes_is_not_judged_again() -> None:
@@ -42,18 +42,24 @@ def test_a_pod_that_differs_in_name_and_volumes_is_not_judged_again() -> None:
     assert findings(asked(), known) is findings(asked("web-2", volumes=volumes), known)
 
 
-def test_pods_cut_from_one_template_share_a_judgement_without_an_excerpt() -> None:
-    known, template = policies(), object()
+def test_pods_that_the_caller_knows_are_alike_share_a_judgement_without_an_excerpt() -> None:
+    known, alike = policies(), object()
+    first = findings(asked("web-1"), known, alike)
+    assert findings(asked("web-2"), known, alike) is first
+    # Alike to others, it is found by its excerpt.
+    assert findings(asked("web-3"), known, object()) is first
+    # The caller's word counts: nothing of the object is looked at.
+    assert findings(without_labels(), known, alike) is first
+    assert findings(without_labels(), known) is not first
 
-    def cut(name: str, of: object = template) -> AdmissionRequest:
-        one = asked(name)
-        return dataclasses.replace(one, likeness=Likeness(of=one.object or {}, template=of))
 
-    assert findings(cut("web-1"), known) is findings(cut("web-2"), known)
-    # Another template is found by its excerpt; what is known of another object counts for nothing.
-    assert findings(cut("web-3", of=object()), known) is findings(cut("web-1"), known)
-    stranger = dataclasses.replace(without_labels(), likeness=cut("web-1").likeness)
-    assert findings(stranger, known) is not findings(cut("web-1"), known)
+def test_a_pod_that_an_api_server_would_change_is_judged_as_changed() -> None:
+    known, alike = policies(), object()
+    both = [
+        prepare(asked(), known, phase=Phase.BOTH, alike=alike).before,
+        prepare(without_labels(), known, phase=Phase.BOTH, alike=alike).before,
+    ]
+    assert both[0] is not both[1]
 
 
 def test_under_other_policies_it_is() -> None:

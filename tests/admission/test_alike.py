@@ -1,24 +1,28 @@
-"""Reviews of one template are read once; what is read is what reading the whole of each gives."""
+"""Reviews of one text are read and recorded once, as reading and recording each of them gives."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from admission.wire import request_templates
+from admission import alike
+from admission.alike import read_review
+from admission.record.write import columns_of
 from admission.wire.json_reader import PLAIN_LENGTH
 from admission.wire.review import NotAReviewError, ReviewError, parse_request
-from bench.review import fresh, template
+from bench.review import fresh
 from engine.chain import prepare
+from engine.names import LAST_APPLIED
 from engine.policy import PolicySet
 from engine.request import Phase
 from engine.wire import dumps, loads
 
 if TYPE_CHECKING:
-    from engine.request import AdmissionRequest
+    from admission.alike import ReadReview
 
 POD = {
     "kind": "Pod",
@@ -33,11 +37,6 @@ POD = {
     },
     "spec": {"containers": [{"name": "c"}]},
 }
-
-
-@pytest.fixture(autouse=True)
-def _luck() -> None:
-    request_templates.CUT_BUDGET.missed = 0
 
 
 def text(pod: Any = POD, **changes: Any) -> str:
@@ -59,37 +58,38 @@ def text(pod: Any = POD, **changes: Any) -> str:
     return json.dumps(review, separators=(",", ":"), ensure_ascii=False)
 
 
-def same(quick: AdmissionRequest, body: str) -> bool:
+def without_unread(obj: Any) -> str:
+    """The text of an object without volumes' names and managed fields."""
+    if obj and obj.get("metadata"):
+        metadata = {key: each for key, each in obj["metadata"].items() if key != "managedFields"}
+        obj = {**obj, "metadata": metadata}
+    return re.sub('"kube-api-access-[a-z0-9]{5}"', '"kube-api-access-"', dumps(obj))
+
+
+def same(quick: ReadReview, body: str) -> bool:
     """Whether it is what the exact reader gives, members of the object in the same order."""
-    exact = dataclasses.replace(parse_request(loads(body)), is_plain=quick.is_plain)
-    if dumps((quick.object, quick.old_object)) != dumps((exact.object, exact.old_object)):
+    exact = dataclasses.replace(parse_request(loads(body)), is_plain=quick.request.is_plain)
+    if without_unread(quick.request.object) != without_unread(exact.object):
         return False
-    blank = {"object": None, "old_object": None}
-    return dataclasses.replace(quick, **blank) == dataclasses.replace(exact, **blank)
+    without_object = [dataclasses.replace(each, object=None) for each in (quick.request, exact)]
+    return without_object[0] == without_object[1] and quick.columns == columns_of(
+        parse_request(body.encode())
+    )
 
 
-def test_reviews_of_a_template_share_all_but_their_own() -> None:
-    parse_request(text().encode())
-    one = parse_request(text().encode())
-    other = parse_request(text().replace("u-1", "u-2").replace("web-1", "web-2").encode())
-    assert (other.uid, other.name, other.display_name) == ("u-2", "web-2", "web-2")
-    assert one.object is not None
-    assert other.object is not None
-    assert one.object["spec"] is other.object["spec"]
-    assert one.object["metadata"]["name"] == "web-1"
-    assert other.object["metadata"]["name"] == "web-2"
-    assert one.likeness is not None
-    assert other.likeness is not None
-    assert one.likeness.template is other.likeness.template
-
-
-def test_templates_share_what_they_have_in_common() -> None:
-    spec = {"containers": [{"name": "shared"}]}
-    bodies = [text({**POD, "spec": spec}, namespace=name).encode() for name in ("one", "two")]
-    one, two = [parse_request(body).object or {} for body in bodies * 2][2:]
-    assert one["spec"] is two["spec"]
-    assert one["spec"] == spec
-    assert one["metadata"] == two["metadata"] == POD["metadata"]
+def test_reviews_of_one_text_share_all_but_their_own() -> None:
+    read_review(text().encode())
+    one = read_review(text().encode())
+    other = read_review(text().replace("u-1", "u-2").replace("web-1", "web-2").encode())
+    request = other.request
+    assert (request.uid, request.name, request.display_name) == ("u-2", "web-2", "web-2")
+    assert one.request.object is not None
+    assert request.object is not None
+    assert one.request.object["spec"] is request.object["spec"]
+    assert one.request.object["metadata"]["name"] == "web-1"
+    assert request.object["metadata"]["name"] == "web-2"
+    assert other.columns["name"] == "web-2"
+    assert one.alike is other.alike is not None
 
 
 TOKEN = "kube-api-access-x2x2x"
@@ -137,7 +137,7 @@ BODIES = [
 @pytest.mark.parametrize("body", BODIES)
 def test_each_is_read_as_the_exact_reader_reads_it(body: str) -> None:
     for _ in range(3):
-        assert same(parse_request(body.encode()), body)
+        assert same(read_review(body.encode()), body)
 
 
 @pytest.mark.parametrize(
@@ -153,16 +153,16 @@ def test_each_is_read_as_the_exact_reader_reads_it(body: str) -> None:
     ],
 )
 def test_what_the_exact_reader_refuses_is_refused_each_time(old: str, new: str, code: int) -> None:
-    parse_request(text().encode())
+    read_review(text().encode())
     for _ in range(3):
         with pytest.raises(ReviewError) as caught:
-            parse_request(text().replace(old, new).encode())
+            read_review(text().replace(old, new).encode())
         assert (caught.value.code, caught.value.uid) == (code, "u-1")
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:
     with pytest.raises(ReviewError) as caught:
-        parse_request(text().encode().replace(b"web-1", b"\xff"))
+        read_review(text().encode().replace(b"web-1", b"\xff"))
     assert caught.value.code == 400
 
 
@@ -170,28 +170,54 @@ def test_bytes_that_are_no_text_are_refused() -> None:
 def test_a_review_without_an_uid_is_none(uid: str) -> None:
     for body in (text().replace('"u-1"', uid), text().replace('"uid":"u-1",', "")):
         with pytest.raises(NotAReviewError):
-            parse_request(body.encode())
+            read_review(body.encode())
 
 
-def test_pods_of_one_template_are_judged_once() -> None:
+def test_pods_of_one_text_are_judged_once() -> None:
     known = PolicySet(namespace="team-000")
-    asked = [parse_request(fresh()) for _ in range(3)][1:]
-    found = [prepare(one, known, phase=Phase.VALIDATE).before for one in asked]
+    reviews = [read_review(fresh()) for _ in range(3)][1:]
+    found = [
+        prepare(each.request, known, phase=Phase.VALIDATE, alike=each.alike).before
+        for each in reviews
+    ]
     assert found[0] is found[1]
 
 
-def test_a_copy_with_another_object_is_not_like_it() -> None:
-    known = PolicySet(namespace="team-000")
-    asked = [parse_request(fresh()) for _ in range(2)][1]
-    assert asked.likeness is not None
-    other = dataclasses.replace(asked, object=template()["request"]["object"] | {"spec": {}})
-    found = [prepare(one, known, phase=Phase.VALIDATE).before for one in (asked, other)]
-    assert found[0] is not found[1]
+@pytest.mark.parametrize(
+    "pod",
+    [
+        {**POD, "metadata": {**POD["metadata"], "labels": {"app": TOKEN}}},
+        {**POD, "metadata": {**POD["metadata"], "annotations": {LAST_APPLIED: TOKEN}}},
+        {**POD, "spec": {"containers": [{"name": TOKEN}]}},
+        {**POD, "spec": {"containers": [], "priorityClassName": TOKEN}},
+    ],
+    ids=["label", "last-applied", "container", "priority-class"],
+)
+def test_a_volume_named_where_rules_read_is_no_own_text(pod: Any) -> None:
+    bodies = [text(pod), text(pod).replace(TOKEN, f"{TOKEN[:-5]}abcde")]
+    for body in bodies * 3:
+        read = read_review(body.encode())
+        assert read.alike is None
+        assert dumps(read.request.object) == dumps(loads(body)["request"]["object"])
 
 
-def test_where_no_template_comes_again_few_are_cut() -> None:
-    bodies = [text(uid=str(place), name=f"a{place}", namespace=f"n{place}") for place in range(800)]
-    assert sum(request_templates.cut(body.encode()) is not None for body in bodies) < 400
-    # One in sixteen is cut: two of them until the template was seen to come again.
-    asked = [parse_request(text().encode()) for _ in range(48)]
-    assert asked[-1].likeness is not None
+@pytest.mark.parametrize(
+    "changes",
+    [{"operation": "UPDATE", "oldObject": POD}, {"oldObject": POD}, {"subResource": "status"}],
+)
+def test_only_new_pods_are_alike(changes: dict[str, Any]) -> None:
+    assert [read_review(text(**changes).encode()).alike for _ in range(3)] == [None] * 3
+
+
+def test_what_is_long_or_odd_in_a_column_is_no_own_text() -> None:
+    for name in ('a"b', "a\\b", "x" * 300):
+        body = text({**POD, "metadata": {**POD["metadata"], "name": name}})
+        assert [read_review(body.encode()).alike for _ in range(3)] == [None] * 3
+
+
+def test_texts_of_long_reviews_take_bounded_room() -> None:
+    for each in range(300):
+        metadata = {**POD["metadata"], "labels": {"app": f"{each:05}" + "x" * 12_000}}
+        reviews = [read_review(text({**POD, "metadata": metadata}).encode()) for _ in range(2)]
+        assert reviews[1].alike is not None
+    assert alike._shared_review.taken <= 16 * 1024 * 1024
