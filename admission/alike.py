@@ -85,7 +85,7 @@ class SharedReview:
         self._request = request = parse_request(text)
         self._columns = columns_of(request)
         metadata, recorded = (request.object or {})["metadata"], self._columns["request"].encode()
-        metadata.pop("managedFields", None)  # a third of the memory, which nobody reads
+        metadata.pop("managedFields", None)  # nobody reads them, and they are large
         is_odd = _NO_VOLUME in orjson.dumps(metadata) + recorded  # where rules read
         if is_odd or request.old_object or not request.is_new_pod:
             raise UnusualError
