@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from policies.lints import Lint
 
-
 _ID_HELP = "null where ?dryRun=All shows a new object, or ?at= one that is deleted since"
 CLUSTER_HELP = "fixed: a change may leave it out, and is refused with another one"
 
@@ -191,9 +190,8 @@ def recorded_fields(recorded: Any) -> dict[str, Any]:
 
 
 _CLUSTER_FIELDS = (
-    *("name", "description", "external_id"),
-    *("unconfirmed_limit", "kubernetes_version", "failure_policy"),
-    *("excluded_namespaces", "covers_kube_system"),
+    *("name", "description", "external_id", "unconfirmed_limit", "kubernetes_version"),
+    *("failure_policy", "excluded_namespaces", "covers_kube_system", "policy_revision"),
 )
 
 
@@ -215,8 +213,7 @@ class ClusterSerializer(RecordedSerializer):
         choices=Cluster.FailurePolicy.values,
         default=Cluster.FailurePolicy.FAIL.value,
         error_messages={"invalid_choice": "must be Fail or Ignore"},
-        help_text="what the API server does while the portal cannot answer: refuse everything "
-        "(Fail), or let in what nobody else refuses (Ignore)",
+        help_text="what the API server does without an answer: refuse (Fail), or let in (Ignore)",
     )
     excluded_namespaces = serializers.ListField(
         child=serializers.CharField(max_length=63),
@@ -225,16 +222,13 @@ class ClusterSerializer(RecordedSerializer):
         help_text="namespaces that the webhooks leave out: the portal enforces nothing there",
     )
     covers_kube_system = serializers.BooleanField(
-        default=False,
-        help_text="whether the webhooks review kube-system, too; what the portal cannot answer is "
-        "let in there",
+        default=False, help_text="whether the webhooks review kube-system, too, failing open"
     )
     policy_revision = serializers.IntegerField(read_only=True)
 
     def to_representation(self, instance: Cluster) -> dict[str, Any]:
         """Show its fields."""
-        names = (*_CLUSTER_FIELDS, "policy_revision")
-        return {**recorded_fields(instance), **{name: getattr(instance, name) for name in names}}
+        return recorded_fields(instance) | {n: getattr(instance, n) for n in _CLUSTER_FIELDS}
 
 
 class NamespaceSerializer(Manifest, RecordedSerializer):

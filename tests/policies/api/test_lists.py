@@ -362,7 +362,7 @@ def test_every_member_of_an_answer_can_be_named(reader: Client, address: str) ->
             "clusters",
             "fields=nmae",
             "unknown_field",
-            'unknown field "nmae"; did you mean name? known: created, description, excluded_',
+            'unknown field "nmae"; did you mean name? known: covers_kube_system, created',
         ),
         (
             "namespaces",
