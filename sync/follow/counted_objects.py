@@ -103,7 +103,7 @@ class CountedObjects:
         self._objects: dict[str, bytes] = {}
         self._by_namespace: dict[str, set[str]] = defaultdict(set)
         self._leaving: dict[str, float] = {}
-        self._requested: dict[str, float] = {}
+        self._requested = 0.0
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -115,8 +115,10 @@ class CountedObjects:
 
     @property
     def requested(self) -> float:
-        """``time.monotonic()`` before the oldest of the lists that it began with was requested."""
-        return min(self._requested.values(), default=time.monotonic())
+        """``time.monotonic()`` before the newest list was requested."""
+        # Not the oldest: what vanished in a gap of one namespace's watch would stay charged for as
+        # long as another namespace's watch lasts without one.
+        return self._requested
 
     def put(self, item: Item) -> bool:
         """Keep a trimmed object; whether quotas may count it otherwise than before."""
@@ -149,7 +151,8 @@ class CountedObjects:
 
         ``requested`` is ``time.monotonic()`` before their list was requested, by default now.
         """
-        self._requested[namespace] = time.monotonic() if requested is None else requested
+        newest = time.monotonic() if requested is None else requested
+        self._requested = max(self._requested, newest)
         gone = set(self._by_namespace.get(namespace, ())) if namespace else set(self._objects)
         for item in items:
             self.put(item)

@@ -134,6 +134,17 @@ BODIES = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("own", "other"),
+    [("u-1", "u-2"), ("web-1", "web-2"), ("o-1", "o-2"), ("2026", "2027"), ("x2x2x", "abcde")],
+    ids=["uid", "name", "pod-uid", "times", "volume"],
+)
+def test_what_is_a_pods_own_keeps_no_two_reviews_apart(own: str, other: str) -> None:
+    body = text({**POD, "spec": SPEC})
+    first = [read_review(body.encode()) for _ in range(2)][-1]
+    assert read_review(body.replace(own, other).encode()).alike is first.alike is not None
+
+
 @pytest.mark.parametrize("body", BODIES)
 def test_each_is_read_as_the_exact_reader_reads_it(body: str) -> None:
     for _ in range(3):

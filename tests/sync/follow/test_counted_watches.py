@@ -76,11 +76,19 @@ def test_what_was_charged_since_the_list_was_requested_is_not_gone() -> None:
     assert set(left) == {pod["metadata"]["uid"] for pod in (*there, since)}
 
 
-def test_objects_are_known_since_the_oldest_of_their_lists() -> None:
-    objects = CountedObjects()
-    for namespace, requested in (("a", 5.0), ("b", 3.0), ("b", 7.0)):
-        objects.replace([], namespace, requested=requested)
-    assert objects.requested == 5.0
+@pytest.mark.django_db
+def test_what_vanished_in_a_gap_of_one_namespace_is_gone_whatever_others_were_listed() -> None:
+    factories.resource_quota({"pods": "9"})
+    known, gone = CountedObjects(), live_pod("gone")
+    known.replace([], "other", requested=time.monotonic())
+    there = [live_pod(f"there-{n}") for n in range(5)]
+    for pod in (*there, gone):
+        assert admit(request(pod, namespace="team")) == [True]
+    Charge.objects.update(state="confirmed")
+    known.replace([trim_object(pod) for pod in there], "team", requested=time.monotonic())
+    ledger_changes.meet_list(factories.cluster(), LEASE, PODS, known, figures={})
+    left = Charge.objects.filter(state="confirmed").values_list("object_uid", flat=True)
+    assert set(left) == {pod["metadata"]["uid"] for pod in there}
 
 
 def test_what_is_to_be_looked_at_again_after_a_list_is_an_event() -> None:
