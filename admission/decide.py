@@ -10,13 +10,14 @@ from __future__ import annotations
 import dataclasses
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from admission import hints, metrics, writer
 from admission.alike import ReadReview
 from admission.record import write
 from admission.record.redaction import is_unstorable
 from admission.writer import OverBudgetError, PostponedError, UnavailableError
+from admission.writer.pending_decision import Decided, FollowedWhen, Needs
 from engine import chain
 from engine.bounds import LONGEST_REVIEW, TooLongError
 from engine.decision import Decision, Reason, Violation
@@ -26,9 +27,9 @@ from policies import ledger, snapshot
 from policies.snapshot import Authentication
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
-    from admission.writer.pending_decision import Stamp
+    from admission.writer.pending_decision import BatchRead, Stamp
     from engine.chain import Prepared
     from engine.request import AdmissionRequest
     from policies.ledger.book import Book
@@ -167,7 +168,7 @@ class _PendingReview(writer.PendingDecision):
         self.policies = PolicySet()
         self.prepared: Prepared | None = None
         self.quotas: Mapping[str, QuotaKey] = {}
-        self._quota_ids: tuple[int, ...] = ()
+        self.needs = Needs()
 
     def prepare(self, policies: Snapshot) -> None:
         """Decide all but the used amounts; a second time, authenticate the caller again."""
@@ -188,7 +189,34 @@ class _PendingReview(writer.PendingDecision):
                 alike=self.review and self.review.alike,
             )
             self.quotas = self.cluster.quota_keys(request.namespace)
-            self._quota_ids = tuple([self.quotas[name].id for name in self.prepared.quotas])
+        self.needs = self._needs(self.cluster)
+
+    def _needs(self, cluster: ClusterPolicies) -> Needs:
+        request, prepared = self.request, self.prepared
+        object_key = (cluster.id, *self._ledger_object)
+        if request is None or prepared is None:
+            return Needs(object_key=object_key)
+        quota_ids = tuple([self.quotas[name].id for name in prepared.quotas])
+        grown = [self.quotas[name].id for name, before in prepared.before.items() if before]
+        # Where the API server enforces, the ledger is charged to show usage, and denies nothing.
+        is_capped = quota_ids and self._may_charge and cluster.authority is Authority.PORTAL
+        followed = FollowedWhen.LATELY if self.may_postpone and quota_ids else None
+        if self._may_get_policies(cluster, request):
+            followed = FollowedWhen.NOW
+        return Needs(
+            quota_ids=quota_ids,
+            object_key=object_key,
+            grown_ids=tuple(grown),
+            namespace=request.namespace,
+            most_waiting=cluster.unconfirmed_limit if is_capped else 0,
+            followed=followed,
+        )
+
+    @property
+    def _may_charge(self) -> bool:
+        """Whether an allowed request is charged."""
+        is_real = self.request is not None and not self.request.dry_run
+        return is_real and self.call.phase is Phase.VALIDATE
 
     @property
     def stamp(self) -> Stamp | None:
@@ -196,32 +224,9 @@ class _PendingReview(writer.PendingDecision):
         prepared_on = self.cluster
         return (prepared_on.id, prepared_on.uid, prepared_on.revision) if prepared_on else None
 
-    @property
-    def quota_ids(self) -> Collection[int]:
-        """The quotas that count the object."""
-        return self._quota_ids
-
-    @property
-    def object_key(self) -> tuple[int, str, str]:
-        """The object as the ledger knows it."""
-        return (self.cluster.id if self.cluster else 0, *self._ledger_object)
-
-    def decide(self, book: Book) -> tuple[RecordedDecision, Mapping[str, Any]]:
+    def decide(self, read: BatchRead) -> Decided:
         """Decide on the amounts that all other objects use, so that a retry changes nothing."""
-        if self.prepared is None:
-            decision = self.refusal or Decision(allowed=False)
-        else:
-            object_key, used_before = self.object_key, self.prepared.before
-            used = {
-                quota: book.used(self.quotas[quota].id, object_key, used_before.get(quota, {}))
-                for quota in self.prepared.quotas
-            }
-            decided = self.prepared.decide(used)
-            if self.may_postpone and self._may_get_room(decided):
-                raise PostponedError
-            postponed = self._not_known_yet() if decided.allowed else None
-            decision = postponed or self._charged(decided, book)
-            self._announce(decision)
+        decision = self._decision(read)
         circumstances = write.Circumstances(
             cluster=self.call.cluster,
             phase=self.call.phase,
@@ -230,60 +235,61 @@ class _PendingReview(writer.PendingDecision):
             policy_revision=self.cluster.revision if self.cluster and self.prepared else 0,
             policies=write.columns_of_policies(self.policies),
         )
-        audit_row = write.row(
+        row = write.row(
             decision, decision_id=self.id, request_columns=self.columns, circumstances=circumstances
         )
-        return RecordedDecision(id=self.id, decision=decision), audit_row
+        return Decided(RecordedDecision(id=self.id, decision=decision), row, self._write(decision))
 
-    def _announce(self, decision: Decision) -> None:
-        """Announce a policy that is let pass, in the transaction that records the decision."""
+    def _decision(self, read: BatchRead) -> Decision:
+        cluster, request, prepared = self.cluster, self.request, self.prepared
+        if cluster is None or request is None or prepared is None:
+            return self.refusal or Decision(allowed=False)
+        object_key, used_before = self.needs.object_key, prepared.before
+        used = {
+            quota: read.book.used(self.quotas[quota].id, object_key, used_before.get(quota, {}))
+            for quota in prepared.quotas
+        }
+        decided, is_followed = prepared.decide(used), cluster.id in read.followed
+        if not decided.allowed:
+            if self.may_postpone and is_followed and self._may_get_room(decided):
+                raise PostponedError
+            return decided
+        if is_followed and self._may_get_policies(cluster, request):
+            return _not_known_yet(cluster, request.namespace)
+        return self._charged(decided, request, read.book)
+
+    def _write(self, decision: Decision) -> tuple[AdmissionRequest, int] | None:
+        """The write of a policy that is let pass, which is announced to those that wait for it."""
         cluster, request = self.cluster, self.request
         if cluster is None or request is None or not hints.is_announced(request):
-            return
-        if decision.allowed and self.call.phase is Phase.VALIDATE:
-            hints.announce(request, cluster.id)
+            return None
+        is_let_pass = decision.allowed and self.prepared and self.call.phase is Phase.VALIDATE
+        return (request, cluster.id) if is_let_pass else None
 
     def _may_get_room(self, decision: Decision) -> bool:
-        """Whether nothing but a lack of room refuses, and the follower may be about to free some.
+        """Whether nothing but a lack of room refuses, and a follower has time to free some.
 
         A client may learn of a deletion before the follower does, and create the next object.
         """
-        is_late = time.monotonic() + PATIENCE > self.deadline
-        if decision.allowed or self.cluster is None or is_late:
+        if time.monotonic() + PATIENCE > self.deadline:
             return False
-        lacks_room = all(each.reason is Reason.EXCEEDED_QUOTA for each in decision.violations)
-        return lacks_room and snapshot.was_followed(self.cluster.id)
+        return all(each.reason is Reason.EXCEEDED_QUOTA for each in decision.violations)
 
-    def _not_known_yet(self) -> Decision | None:
-        """Deny a create in a namespace that a class may still give policies to: try again."""
-        cluster, request = self.cluster, self.request
-        if cluster is None or request is None or cluster.authority is not Authority.PORTAL:
-            return None
-        if not _begins_something(request):
-            return None
-        # Without a follower it might stay unknown for long: what is known decides then.
-        if not cluster.awaits_policies(request.namespace) or not snapshot.is_followed(cluster.id):
-            return None
-        metrics.NOT_KNOWN_YET.labels(cluster=cluster.name).inc()
-        message = (
-            f"namespace {request.namespace} is not known to the portal yet, and may get policies"
-            " from a namespace class; try again"
-        )
-        reason = Reason.NAMESPACE_NOT_KNOWN_YET
-        field = "metadata.namespace"
-        return _refusal(503, "ServiceUnavailable", reason, field=field, message=message)
+    def _may_get_policies(self, cluster: ClusterPolicies, request: AdmissionRequest) -> bool:
+        """Whether a class may still give policies to the namespace that something begins in.
 
-    def _charged(self, decision: Decision, book: Book) -> Decision:
+        Without a follower it might stay unknown for long: what is known decides then.
+        """
+        if cluster.authority is not Authority.PORTAL or not _begins_something(request):
+            return False
+        return cluster.awaits_policies(request.namespace)
+
+    def _charged(self, decision: Decision, request: AdmissionRequest, book: Book) -> Decision:
         """Charge all quotas; deny the object instead where too many unconfirmed ones wait."""
-        cluster, request = self.cluster, self.request
-        if cluster is None or request is None or request.dry_run or not decision.charges:
+        if not decision.charges or not self._may_charge:
             return decision
-        if self.call.phase is not Phase.VALIDATE:
-            return decision
-        # Where the API server enforces, the ledger is charged to show usage, and denies nothing.
-        is_enforced = decision.authority is Authority.PORTAL
-        most, object_key = cluster.unconfirmed_limit if is_enforced else 0, self.object_key
-        if book.over_cap(cluster.id, request.namespace, most, key=object_key):
+        object_key, most = self.needs.object_key, self.needs.most_waiting
+        if book.over_cap(object_key[0], request.namespace, most, key=object_key):
             message = (
                 f"namespace {request.namespace}: {most} admitted objects wait to be seen in the"
                 " cluster; no more are admitted until they are, or are given up"
@@ -292,16 +298,26 @@ class _PendingReview(writer.PendingDecision):
             return _refusal(403, "Forbidden", reason, field="metadata.namespace", message=message)
         for charge in decision.charges:
             quota = charge.quota.name
-            used = decision.used.get(quota)
             book.charge(
                 self.quotas[quota].id,
                 object_key,
                 name=request.display_name,
                 decided=charge,
-                total=used,
+                total=decision.used.get(quota),
                 decision=self.id,
             )
         return decision
+
+
+def _not_known_yet(cluster: ClusterPolicies, namespace: str) -> Decision:
+    """Deny what begins in a namespace that a class may still give policies to: try again."""
+    metrics.NOT_KNOWN_YET.labels(cluster=cluster.name).inc()
+    message = (
+        f"namespace {namespace} is not known to the portal yet, and may get policies from a"
+        " namespace class; try again"
+    )
+    reason = Reason.NAMESPACE_NOT_KNOWN_YET
+    return _refusal(503, "ServiceUnavailable", reason, field="metadata.namespace", message=message)
 
 
 def _begins_something(request: AdmissionRequest) -> bool:

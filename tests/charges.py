@@ -30,7 +30,7 @@ def admit(*requests: AdmissionRequest, in_cluster: str = "prod") -> list[bool]:
     )
     keys = [(cluster_id, *ledger.object_key(request)) for request in requests]
     with transaction.atomic():
-        book = open_book(ids.values(), keys)
+        book = open_book(ids.values(), keys, grown=ids.values())
         verdicts = [
             _decide(
                 book,

@@ -303,7 +303,7 @@ class WatchedCluster:
     @transaction.atomic
     def _decide(self, request: UnderWay) -> bool:
         key = (self.cluster_id, PODS, request.thing.uid)
-        book = open_book(self.ids.values(), [key])
+        book = open_book(self.ids.values(), [key], grown=self.ids.values())
         if not all(self._has_room(book, quota, request) for quota in HARD):
             return False
         for quota, quota_id in self.ids.items():

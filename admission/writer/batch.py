@@ -10,16 +10,20 @@ out what is on record, and tries the rest again.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.db import DatabaseError, InterfaceError, connection
 
+from admission import hints
 from admission.record import write
 from admission.writer import session
 from admission.writer.failpoints import hit
 from admission.writer.pending_decision import (
+    BatchRead,
+    FollowedWhen,
     OverBudgetError,
     PostponedError,
     UnavailableError,
@@ -28,12 +32,13 @@ from admission.writer.pending_decision import (
 from admission.writer.session import Remedy, kind_of
 from policies import snapshot
 from policies.db.deferred import transaction_of_few_packets
-from policies.ledger.book import ask_book
+from policies.ledger.book import LedgerNeeds, ask_book
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from admission.writer.pending_decision import PendingDecision
+    from engine.request import AdmissionRequest
     from policies.ledger.book import Book
     from policies.snapshot import Revisions
 
@@ -63,6 +68,7 @@ class _Attempt:
     passed: list[PendingDecision] = field(default_factory=list)
     postponed: list[tuple[PendingDecision, PostponedError]] = field(default_factory=list)
     rows: list[Mapping[str, Any]] = field(default_factory=list)
+    announced: list[tuple[AdmissionRequest, int]] = field(default_factory=list)
     is_complete: bool = False
     mark: int | None = None  # of the session that it ran on
 
@@ -161,20 +167,22 @@ def _run_transaction(batch: list[PendingDecision], attempt: _Attempt) -> None:
     attempt.mark = session.mark()
     with session.turn(), transaction_of_few_packets():
         hit("batch-begin")
-        ask_book, ask_revisions = _ask_quotas_and_revisions(batch, waits=attempt.waits)
-        book = ask_book()
+        asked = _ask(batch, waits=attempt.waits)
+        read = BatchRead(asked.book(), asked.followed())
         hit("after-lock")
-        revisions = ask_revisions()
+        revisions = asked.revisions()
         for cluster_id, uid, revision in {stamp for pending in batch if (stamp := pending.stamp)}:
             if revisions.get(cluster_id) != (uid, revision):
                 raise _StaleError
         hit("after-revision")
-        for pending in _those_unlocked(batch, book, attempt):
-            _decide(pending, book, attempt)
+        for pending in _those_unlocked(batch, read.book, attempt):
+            _decide(pending, read, attempt)
         hit("after-decide")
+        for request, cluster_id in attempt.announced:
+            hints.announce(request, cluster_id)
         hit("before-ledger")
         # Queued like the rows below, and sent with the commit: few packets, one wait.
-        book.write()
+        read.book.write()
         hit("after-ledger")
         hit("before-audit")
         write.write(attempt.rows)
@@ -184,15 +192,37 @@ def _run_transaction(batch: list[PendingDecision], attempt: _Attempt) -> None:
     hit("after-commit")
 
 
-def _ask_quotas_and_revisions(
-    batch: list[PendingDecision], *, waits: bool
-) -> tuple[Callable[[], Book], Callable[[], Revisions]]:
+class _Asked(NamedTuple):
+    """The reads of a batch that were sent; each waits for its rows."""
+
+    book: Callable[[], Book]
+    followed: Callable[[], frozenset[int]]
+    revisions: Callable[[], Revisions]
+
+
+def _ask(batch: list[PendingDecision], *, waits: bool) -> _Asked:
     """Send all reads of a batch, in the order in which they have to lock."""
-    quota_ids = {quota_id for pending in batch for quota_id in pending.quota_ids}
-    object_keys = {pending.object_key for pending in batch if pending.quota_ids}
+    all_needs = [pending.needs for pending in batch]
+    counted = [needs for needs in all_needs if needs.quota_ids]
+    of_ledger = LedgerNeeds(
+        quota_ids={quota_id for needs in counted for quota_id in needs.quota_ids},
+        objects={needs.object_key for needs in counted},
+        grown={quota_id for needs in counted for quota_id in needs.grown_ids},
+        places={
+            (needs.object_key[0], needs.namespace): needs.most_waiting
+            for needs in counted
+            if needs.most_waiting
+        },
+    )
+    book = ask_book(of_ledger, waits=waits)
+    clusters_of: dict[FollowedWhen | None, set[int]] = defaultdict(set)
+    for needs in all_needs:
+        clusters_of[needs.followed].add(needs.object_key[0])
+    followed = snapshot.ask_followed(
+        clusters_of[FollowedWhen.NOW], clusters_of[FollowedWhen.LATELY]
+    )
     cluster_ids = {stamp[0] for pending in batch if (stamp := pending.stamp)}
-    ask_quotas = ask_book(quota_ids, object_keys, waits=waits)
-    return ask_quotas, snapshot.ask_revisions(sorted(cluster_ids))
+    return _Asked(book, followed, snapshot.ask_revisions(sorted(cluster_ids)))
 
 
 def _those_unlocked(
@@ -203,25 +233,25 @@ def _those_unlocked(
         return batch
     unlocked: list[PendingDecision] = []
     for pending in batch:
-        is_unlocked = all(map(book.has, pending.quota_ids))
+        is_unlocked = all(map(book.has, pending.needs.quota_ids))
         (unlocked if is_unlocked else attempt.passed).append(pending)
     return unlocked
 
 
-def _decide(pending: PendingDecision, book: Book, attempt: _Attempt) -> None:
+def _decide(pending: PendingDecision, read: BatchRead, attempt: _Attempt) -> None:
     if pending.is_over:
         return
     try:
-        answer, audit_row = pending.decide(book)
-    except (DatabaseError, InterfaceError):
-        raise  # the whole batch's
+        decided = pending.decide(read)
     except PostponedError as postponed:
         attempt.postponed.append((pending, postponed))
         return
     except Exception as error:
         raise _PoisonedError(pending, error) from error
-    attempt.decided.append((pending, answer))
-    attempt.rows.append(audit_row)
+    attempt.decided.append((pending, decided.answer))
+    attempt.rows.append(decided.row)
+    if decided.announced:
+        attempt.announced.append(decided.announced)
 
 
 def _prepare_again(batch: list[PendingDecision]) -> list[PendingDecision]:

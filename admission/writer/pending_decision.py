@@ -9,18 +9,27 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Final
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from uuid import UUID
 
+    from engine.request import AdmissionRequest
     from policies.ledger.book import Book
     from policies.snapshot import Snapshot
 
 LOOK_EVERY: Final = 0.25  # seconds between two looks at whether waiting makes sense
 Stamp = tuple[int, "UUID", int]
 """The id, uid and policy revision of the cluster that a decision was prepared on."""
+
+
+class FollowedWhen(Enum):
+    """How fresh an answer has to be."""
+
+    NOW = auto()
+    LATELY = auto()
 
 
 class OverBudgetError(RuntimeError):
@@ -35,12 +44,48 @@ class PostponedError(RuntimeError):
     """The answer may be another one in a moment: nothing was recorded; ask again then."""
 
 
+class Needs(NamedTuple):
+    """What one decision needs to have read.
+
+    ``quota_ids`` are the quotas whose used amounts it needs, ``object_key`` is the object as the
+    ledger knows it, and ``grown_ids`` are the quotas that may have counted it before. At most
+    ``most_waiting`` objects of the namespace may wait for their confirmation; 0: any number.
+    ``followed``: whether it has to know if a follower watches the cluster.
+    """
+
+    quota_ids: tuple[int, ...] = ()
+    object_key: tuple[int, str, str] = (0, "", "")
+    grown_ids: tuple[int, ...] = ()
+    namespace: str = ""
+    most_waiting: int = 0
+    followed: FollowedWhen | None = None
+
+
+class BatchRead(NamedTuple):
+    """What a batch has read under its locks: the ledger, and which clusters are followed."""
+
+    book: Book
+    followed: frozenset[int] = frozenset()
+
+
+class Decided(NamedTuple):
+    """The answer to a caller, its audit row, and the request and cluster of an announced write."""
+
+    answer: Any
+    row: Mapping[str, Any]
+    announced: tuple[AdmissionRequest, int] | None = None
+
+
 class PendingDecision(ABC):
-    """One decision on its way to the record. ``deadline`` is a ``time.monotonic()``."""
+    """One decision on its way to the record. ``deadline`` is a ``time.monotonic()``.
+
+    ``needs`` is what the batch has to read for it.
+    """
 
     def __init__(self, *, id: str, deadline: float) -> None:  # noqa: A002 - the decision's id
         self.id = id
         self.deadline = deadline
+        self.needs = Needs()
         self.passes = 0  # batches that skipped it, because others had locked its quotas
         self.is_left = False  # handed over from the loop's writer to the process's
         self._outcome: Any = None
@@ -57,23 +102,13 @@ class PendingDecision(ABC):
     def stamp(self) -> Stamp | None:
         """The cluster and revision that it was prepared on; None if it depends on no policy."""
 
-    @property
-    @abstractmethod
-    def quota_ids(self) -> Collection[int]:
-        """The quotas whose used amounts it needs."""
-
-    @property
-    @abstractmethod
-    def object_key(self) -> tuple[int, str, str]:
-        """Cluster id, resource and uid of the object it is about."""
-
     @abstractmethod
     def prepare(self, policies: Snapshot) -> None:
         """Prepare on newer policies; an error is the answer of this item alone."""
 
     @abstractmethod
-    def decide(self, book: Book) -> tuple[Any, Mapping[str, Any]]:
-        """Decide on the book's amounts and charge it; returns the answer, and the audit row.
+    def decide(self, read: BatchRead) -> Decided:
+        """Decide on what was read, and charge the book; asks the database nothing.
 
         Raises PostponedError before it charges anything: this item alone is then to be asked again.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 from uuid import UUID
 
@@ -17,7 +18,7 @@ from policies.ledger.arithmetic import as_stored, entry_of, grown, moved, withou
 from policies.ledger.rows import NewCharge, NewUsage, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from engine.decision import Charge as DecidedCharge
     from engine.resource_list import ResourceList
@@ -130,18 +131,25 @@ class Book:
 
     Everything happens in memory until ``write``: the next decision of a batch sees each charge. One
     thread uses a book inside of one transaction. Amounts are exact; ``used`` has only the tracked
-    names of a quota's ``hard``.
+    names of a quota's ``hard``. ``openings`` maps the ids of quotas to the charge of their opening
+    balance, if there is one; ``unconfirmed`` cluster id and namespace to the number of objects that
+    are only reserved.
     """
 
-    def __init__(self, usage_rows: Iterable[UsageRow], charge_rows: Iterable[FoundCharge]) -> None:
+    def __init__(
+        self,
+        usage_rows: Iterable[UsageRow],
+        charge_rows: Iterable[FoundCharge],
+        openings: Mapping[int, FoundCharge | None] | None = None,
+        unconfirmed: Mapping[tuple[int, str], int] | None = None,
+    ) -> None:
         self._statements = statements()
         self._quotas = {row.quota_id: Quota(row) for row in usage_rows}
         quotas_by_uid = {quota.uid: quota for quota in self._quotas.values()}
         self._charges: dict[tuple[int, Key], _Charge] = {}
-        self._openings: dict[int, _Charge] | None = None
         self._charged_objects: set[Key] = set()
         self._reserved: set[Key] = set()
-        self._unconfirmed: dict[tuple[int, str], int] = {}
+        self._unconfirmed = Counter(unconfirmed or {})
         self._added_reserved: Counter[tuple[int, str]] = Counter()
         for charge_row in charge_rows:
             self._note(charge_row[:3], charge_row.state)
@@ -149,6 +157,10 @@ class Book:
             if quota is not None and quota.cluster_id == charge_row.cluster_id:
                 charge = _Charge(quota, charge_row[:3], charge_row)
                 self._charges[quota.id, charge.key] = charge
+        self._openings = {
+            quota_id: None if row is None else _Charge(self._quotas[quota_id], row[:3], row)
+            for quota_id, row in (openings or {}).items()
+        }
 
     def _note(self, key: Key, state: str) -> None:
         """Remember which objects are charged, and which of them are only reserved."""
@@ -223,18 +235,10 @@ class Book:
     ) -> ResourceList:
         """Move an object's usage before its first charge out of the opening balance.
 
-        Returns what was moved. Without a balance the object's whole usage is newly counted.
+        Returns what was moved. Without a balance the object's whole usage is newly counted. Raises
+        KeyError where the balance was not read.
         """
-        if before and self._openings is None:
-            # Only now: few objects are older than the ledger.
-            by_uid = {each.uid: each for each in self._quotas.values()}
-            cluster_ids = {each.cluster_id for each in self._quotas.values()}
-            opening_rows = self._statements.charges_by(
-                cluster_ids, by_uid.keys(), OPENING_RESOURCE, OPENING_UID
-            )
-            opening_charges = [_Charge(by_uid[row.quota_uid], row[:3], row) for row in opening_rows]
-            self._openings = {charge.quota.id: charge for charge in opening_charges}
-        opening = (self._openings or {}).get(quota.id) if before else None
+        opening = self._openings[quota.id] if before else None
         if opening is None:
             return {}
         balance = opening.amounts
@@ -249,21 +253,19 @@ class Book:
         """Whether a namespace has too many objects that wait for their confirmation.
 
         ``unconfirmed_limit`` is how many may wait; 0: any number. ``key`` is the object in
-        question: if it is charged already, it needs no room. One statement for each namespace.
-        Writers without a common quota do not see each other's last reservations.
+        question: if it is charged already, it needs no room. Writers without a common quota do not
+        see each other's last reservations.
         """
         # A retried or updated object holds its place already.
         if not unconfirmed_limit or key in self._charged_objects:
             return False
         place = (cluster_id, namespace)
-        if place not in self._unconfirmed:
-            self._unconfirmed[place] = self._statements.count_unconfirmed(*place, unconfirmed_limit)
         return self._unconfirmed[place] + self._added_reserved[place] >= unconfirmed_limit
 
     def write(self) -> None:
         """Write what changed since it was read or last written; no statement without a change."""
         changed_quotas = [quota for quota in self._quotas.values() if quota.changed]
-        all_charges = (*self._charges.values(), *(self._openings or {}).values())
+        all_charges = (*self._charges.values(), *filter(None, self._openings.values()))
         changed_charges = [charge for charge in all_charges if charge.changed]
         if not changed_charges:
             return
@@ -274,8 +276,7 @@ class Book:
             quota.changed = False
         for charge in changed_charges:
             charge.note_written()
-        # From now on the database counts these.
-        self._unconfirmed.clear()
+        self._unconfirmed += self._added_reserved
         self._added_reserved.clear()
 
 
@@ -286,27 +287,64 @@ def lock_namespace(cluster_id: int, namespace: str) -> dict[UUID, Quota]:
     return {UUID(str(usage_row.quota_uid)): Quota(usage_row) for usage_row in usage_rows}
 
 
-def open_book(quota_ids: Collection[int], objects: Collection[Key]) -> Book:
-    """Lock the usage of some quotas, in id order, then read the charges of some objects.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerNeeds:
+    """What decisions of one transaction read of the ledger.
 
     ``objects`` are all that will be decided or charged; only quotas of their clusters are found.
-    Must run inside of ``atomic``. Two statements: one alone that waited for a lock would read the
-    charges as of before its wait.
+    ``grown`` are the quotas that may have counted an object before, and so may have it in their
+    opening balance. ``places`` maps cluster id and namespace to how many objects may wait there.
     """
-    return ask_book(quota_ids, objects)()
+
+    quota_ids: Collection[int] = ()
+    objects: Collection[Key] = ()
+    grown: Collection[int] = ()
+    places: Mapping[tuple[int, str], int] = field(default_factory=dict)
 
 
-def ask_book(
-    quota_ids: Collection[int], objects: Collection[Key], *, waits: bool = True
-) -> Callable[[], Book]:
+def open_book(
+    quota_ids: Collection[int],
+    objects: Collection[Key],
+    *,
+    grown: Collection[int] = (),
+    places: Mapping[tuple[int, str], int] | None = None,
+) -> Book:
+    """Lock the usage of some quotas, in id order, then read the charges of some objects.
+
+    Must run inside of ``atomic``. Two statements at least: one alone that waited for a lock would
+    read the charges as of before its wait.
+    """
+    needs = LedgerNeeds(quota_ids=quota_ids, objects=objects, grown=grown, places=places or {})
+    return ask_book(needs)()
+
+
+def ask_book(needs: LedgerNeeds, *, waits: bool = True) -> Callable[[], Book]:
     """Send the statements of ``open_book``; the result waits for their rows and makes the book.
 
     With ``waits`` off, the book lacks quotas that another transaction has locked.
     """
     require_transaction()
-    cluster_ids = {key[0] for key in objects}
+    quota_ids, cluster_ids = set(needs.quota_ids), {key[0] for key in needs.objects}
     if not quota_ids or not cluster_ids:
         return lambda: Book((), ())
-    usage_rows = statements().lock(cluster_ids, set(quota_ids), waits=waits)
-    charge_rows = statements().charges_of(set(objects))
-    return lambda: Book(usage_rows(), charge_rows())
+    all_of = statements()
+    usage_rows = all_of.lock(cluster_ids, quota_ids, waits=waits)
+    charge_rows = all_of.charges_of(set(needs.objects))
+    opening_rows: Callable[[], list[FoundCharge]] = list
+    if grown := set(needs.grown):
+        opening_rows = all_of.charges_by(cluster_ids, grown, OPENING_RESOURCE, OPENING_UID)
+    counted = {
+        place: all_of.count_unconfirmed(*place, limit) for place, limit in needs.places.items()
+    }
+
+    def book() -> Book:
+        usage, charges = usage_rows(), charge_rows()
+        openings = {row.quota_uid: row for row in opening_rows()}
+        return Book(
+            usage,
+            charges,
+            {row.quota_id: openings.get(row.quota_uid) for row in usage if row.quota_id in grown},
+            {place: count() for place, count in counted.items()},
+        )
+
+    return book

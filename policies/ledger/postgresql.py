@@ -38,9 +38,10 @@ _CHARGES_OF: Final = f"""SELECT found.*
     CROSS JOIN LATERAL ({_CHARGE} FROM policies_charge
         WHERE cluster_id = asked.c AND resource = asked.r AND object_uid = asked.u
         OFFSET 0) AS found"""  # noqa: S608 - our own words
-_CHARGES_BY: Final = f"""{_CHARGE} FROM policies_charge
-    WHERE cluster_id = ANY(%s::bigint[]) AND resource = %s AND object_uid = %s
-    AND quota_uid = ANY(%s::uuid[])"""
+_CHARGES_BY: Final = f"""{_CHARGE}
+    FROM policies_charge JOIN policies_quotausage AS usage USING (cluster_id, quota_uid)
+    WHERE usage.cluster_id = ANY(%s::bigint[]) AND usage.quota_id = ANY(%s::bigint[])
+    AND resource = %s AND object_uid = %s"""
 _COUNT: Final = """SELECT count(*) FROM (
     SELECT DISTINCT resource, object_uid FROM policies_charge
     WHERE cluster_id = %s AND namespace = %s AND state = 'reserved' LIMIT %s) AS waiting"""
@@ -142,17 +143,17 @@ def charges_of(objects: Collection[Key]) -> Callable[[], list[FoundCharge]]:
 
 
 def charges_by(
-    cluster_ids: Collection[int], quota_uids: Collection[str], resource: str, uid: str
-) -> list[FoundCharge]:
+    cluster_ids: Collection[int], quota_ids: Collection[int], resource: str, uid: str
+) -> Callable[[], list[FoundCharge]]:
     """Read what each of some quotas is charged for one object."""
-    asked_quotas = [list(cluster_ids), resource, uid, list(quota_uids)]
-    return [FoundCharge(*row) for row in ask(_CHARGES_BY, asked_quotas)()]
+    held_rows = ask(_CHARGES_BY, [list(cluster_ids), list(quota_ids), resource, uid])
+    return lambda: [FoundCharge(*row) for row in held_rows()]
 
 
-def count_unconfirmed(cluster_id: int, namespace: str, limit: int) -> int:
+def count_unconfirmed(cluster_id: int, namespace: str, limit: int) -> Callable[[], int]:
     """Count the objects of a namespace that are only reserved, up to ``limit``."""
-    [(count,)] = ask(_COUNT, [cluster_id, namespace, limit])()
-    return int(count)
+    counted = ask(_COUNT, [cluster_id, namespace, limit])
+    return lambda: int(counted()[0][0])
 
 
 def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:

@@ -137,11 +137,11 @@ class Statements(Protocol):
         """Read the charges of some objects, whatever their state."""
 
     def charges_by(
-        self, cluster_ids: Collection[int], quota_uids: Collection[str], resource: str, uid: str
-    ) -> list[FoundCharge]:
+        self, cluster_ids: Collection[int], quota_ids: Collection[int], resource: str, uid: str
+    ) -> Callable[[], list[FoundCharge]]:
         """Read what each of some quotas is charged for one object."""
 
-    def count_unconfirmed(self, cluster_id: int, namespace: str, limit: int) -> int:
+    def count_unconfirmed(self, cluster_id: int, namespace: str, limit: int) -> Callable[[], int]:
         """Count the objects of a namespace that are only reserved, up to ``limit``."""
 
     def write(self, usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:

@@ -32,9 +32,11 @@ _CHARGES_OF: Final = f"""{_CHARGE} FROM json_each(%s) AS asked CROSS JOIN polici
     WHERE cluster_id = json_extract(asked.value, '$[0]')
     AND resource = json_extract(asked.value, '$[1]')
     AND object_uid = json_extract(asked.value, '$[2]')"""
-_CHARGES_BY: Final = f"""{_CHARGE} FROM policies_charge
-    WHERE cluster_id IN (SELECT value FROM json_each(%s)) AND resource = %s AND object_uid = %s
-    AND quota_uid IN (SELECT value FROM json_each(%s))"""  # noqa: S608 - our own words
+_CHARGES_BY: Final = f"""{_CHARGE}
+    FROM policies_charge JOIN policies_quotausage AS usage USING (cluster_id, quota_uid)
+    WHERE cluster_id IN (SELECT value FROM json_each(%s))
+    AND usage.quota_id IN (SELECT value FROM json_each(%s))
+    AND resource = %s AND object_uid = %s"""  # noqa: S608 - our own words
 _COUNT: Final = """SELECT count(*) FROM (
     SELECT DISTINCT resource, object_uid FROM policies_charge
     WHERE cluster_id = %s AND namespace = %s AND state = 'reserved' LIMIT %s)"""
@@ -79,17 +81,18 @@ def charges_of(objects: Collection[Key]) -> Callable[[], list[FoundCharge]]:
 
 
 def charges_by(
-    cluster_ids: Collection[int], quota_uids: Collection[str], resource: str, uid: str
-) -> list[FoundCharge]:
+    cluster_ids: Collection[int], quota_ids: Collection[int], resource: str, uid: str
+) -> Callable[[], list[FoundCharge]]:
     """Read what each of some quotas is charged for one object."""
-    asked_quotas = [json_text(list(cluster_ids)), resource, uid, json_text(list(quota_uids))]
-    return [FoundCharge(*row) for row in ask(_CHARGES_BY, asked_quotas)()]
+    asked_quotas = [json_text(list(cluster_ids)), json_text(list(quota_ids)), resource, uid]
+    held_rows = ask(_CHARGES_BY, asked_quotas)
+    return lambda: [FoundCharge(*row) for row in held_rows()]
 
 
-def count_unconfirmed(cluster_id: int, namespace: str, limit: int) -> int:
+def count_unconfirmed(cluster_id: int, namespace: str, limit: int) -> Callable[[], int]:
     """Count the objects of a namespace that are only reserved, up to ``limit``."""
-    [(count,)] = ask(_COUNT, [cluster_id, namespace, limit])()
-    return int(count)
+    counted = ask(_COUNT, [cluster_id, namespace, limit])
+    return lambda: int(counted()[0][0])
 
 
 def write(usage: Sequence[NewUsage], charges: Sequence[NewCharge]) -> None:

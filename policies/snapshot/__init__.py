@@ -1,6 +1,6 @@
 """The snapshot: all policies of all clusters, compiled in memory; the only loader of policies."""
 
-from policies.snapshot.followed import is_followed, was_followed
+from policies.snapshot.followed import ask_followed
 from policies.snapshot.holder import current, forget, known, refresh, start, stop
 from policies.snapshot.revisions import (
     CHANNEL,
@@ -31,13 +31,13 @@ __all__ = [
     "Revisions",
     "Snapshot",
     "UnreadablePolicyError",
+    "ask_followed",
     "ask_revisions",
     "authenticate",
     "current",
     "decode_stored_quota",
     "forget",
     "has_cluster",
-    "is_followed",
     "known",
     "load",
     "load_many",
@@ -47,5 +47,4 @@ __all__ = [
     "revision",
     "start",
     "stop",
-    "was_followed",
 ]

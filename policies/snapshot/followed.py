@@ -1,17 +1,22 @@
-"""``is_followed``, ``was_followed``: whether a follower watches a cluster, by its heartbeat."""
+"""``ask_followed``: which clusters a follower watches, by its heartbeat."""
 
 from __future__ import annotations
 
+import json
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from django.db import connection
 
 from policies.db.deferred import ask
 from policies.models import ClusterFollower
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+_NEVER: Final = (float("-inf"), False)
 LOOK_EVERY: Final = 1.0
-"""Seconds for which ``was_followed`` believes what it found."""
+"""Seconds for which an answer will do where it may be late."""
 HEARTBEAT_SECONDS: Final = 10
 """A follower with an older heartbeat may not see soon what happens in its cluster."""
 YOUNG: Final = {
@@ -19,31 +24,40 @@ YOUNG: Final = {
     "sqlite": f"strftime('%%Y-%%m-%%d %%H:%%M:%%f', 'now', '-{HEARTBEAT_SECONDS} seconds')",
 }
 """The earliest time of a heartbeat that counts, in the words of each database."""
-_SQL: Final = f"""
-    SELECT cluster_id FROM {ClusterFollower._meta.db_table}
-    WHERE cluster_id = %s AND heartbeat > {{young}}"""  # noqa: S608, SLF001 - our own names
+_SQL: Final = {
+    "postgresql": "cluster_id = ANY(%s::bigint[])",
+    "sqlite": "cluster_id IN (SELECT value FROM json_each(%s))",
+}
 
 _last_looks: Final[dict[int, tuple[float, bool]]] = {}
-"""By cluster: when ``was_followed`` looked, and what it found."""
+"""By cluster: when it was looked at, and what was found."""
 
 
-def is_followed(cluster_id: int) -> bool:
-    """Whether what happens in a cluster is known here within a moment.
+def ask_followed(now: Collection[int], lately: Collection[int]) -> Callable[[], frozenset[int]]:
+    """Ask which of these clusters a follower watches: what happens there is known in a moment.
 
-    It may be asked inside a transaction of few packets.
+    It is asked of those in ``now``; for those in ``lately`` an answer a second old will do, since
+    refusals come in thousands. It may be asked inside a transaction of few packets.
     """
-    return bool(ask(_SQL.format(young=YOUNG[connection.vendor]), (cluster_id,))())
+    begun = time.monotonic()
+    asked = {each for each in lately if begun - _last_looks.get(each, _NEVER)[0] >= LOOK_EVERY}
+    asked.update(now)
+    rows: Callable[[], list[tuple[int, ...]]] = list
+    if asked:
+        vendor = connection.vendor
+        which = list(asked) if vendor == "postgresql" else json.dumps(list(asked))
+        table = ClusterFollower._meta.db_table  # noqa: SLF001 - our own name
+        sql = f"SELECT cluster_id FROM {table} WHERE {_SQL[vendor]} AND heartbeat > {YOUNG[vendor]}"  # noqa: S608 - our own words
+        rows = ask(sql, (which,))
 
+    def followed() -> frozenset[int]:
+        found = {cluster_id for (cluster_id,) in rows()}
+        _last_looks.update({each: (begun, each in found) for each in asked})
+        return frozenset(each for each in {*now, *lately} if _last_looks.get(each, _NEVER)[1])
 
-def was_followed(cluster_id: int) -> bool:
-    """As ``is_followed`` a second ago at most: refusals come in thousands, too."""
-    looked, answer = _last_looks.get(cluster_id, (-LOOK_EVERY, False))
-    if time.monotonic() - looked >= LOOK_EVERY:
-        answer = is_followed(cluster_id)
-        _last_looks[cluster_id] = (time.monotonic(), answer)
-    return answer
+    return followed
 
 
 def forget_looks() -> None:
-    """Forget what ``was_followed`` found, for tests that empty the database."""
+    """Forget what was found, for tests that empty the database."""
     _last_looks.clear()

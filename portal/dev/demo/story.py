@@ -11,7 +11,7 @@ from django.utils import timezone
 from admission.record import backdate
 from engine.resource_list import to_json
 from policies import ledger, services
-from policies.ledger.book import ask_book
+from policies.ledger.book import open_book
 from policies.ledger.release import confirm_seen
 from policies.manifests.bundle import read_bundle
 from policies.manifests.import_bundle import Author, ImportOptions, import_bundle
@@ -99,7 +99,7 @@ def _write_charges(pods: list[DemoPod]) -> None:
     }
     charged = [(cluster_ids[pod.workload.cluster], *ledger.object_key(pod.request)) for pod in pods]
     with transaction.atomic():
-        book = ask_book(quota_ids.values(), charged)()
+        book = open_book(quota_ids.values(), charged)
         for pod, object_key in zip(pods, charged, strict=True):
             for charge in pod.charges:
                 quota_id = quota_ids[*pod.workload.place, charge.quota.name]

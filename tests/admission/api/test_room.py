@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from admission.api import waits
 from admission.models import AuditEvent
 from policies.models import Charge, ClusterFollower, QuotaUsage
+from policies.snapshot import followed
 from tests.admission.api.test_endpoint_metrics import count
 from tests.builders import container
 from tests.reviews import SEED_LIMITS, new_pod, quota, review
@@ -36,8 +37,8 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def full(ask: Callable[..., Any], apply: Callable[..., None], cluster: Cluster) -> None:
     """A quota of one pod, which is there; and a follower that is alive."""
     apply(quota())
-    assert ask(review(new_pod("first"))).json()["response"]["allowed"] is True
     ClusterFollower.objects.create(cluster=cluster, heartbeat=Now())
+    assert ask(review(new_pod("first"))).json()["response"]["allowed"] is True
 
 
 def verdicts() -> list[str]:
@@ -70,6 +71,7 @@ def test_refusal_is_final_after_two_pauses(ask: Callable[..., Any], pauses: list
 @pytest.mark.usefixtures("full")
 def test_without_a_live_follower_nobody_waits(ask: Callable[..., Any], pauses: list[float]) -> None:
     ClusterFollower.objects.update(heartbeat="2026-01-01T00:00:00Z")
+    followed.forget_looks()
     assert ask(review(new_pod("second"))).json()["response"]["allowed"] is False
     assert pauses == []
 

@@ -11,6 +11,7 @@ from django.db import connection, connections, transaction
 
 from admission import writer
 from admission.writer import batch
+from admission.writer.pending_decision import Needs
 from policies.models import QuotaUsage
 from tests import factories
 from tests.admission.writer.test_writer import Waiting, gathered, outcome_of, recorded
@@ -32,8 +33,10 @@ class Counted(Waiting):
 
     def __init__(self, *quotas: QuotaUsage) -> None:
         super().__init__()
-        self.quota_ids = tuple(quota.pk for quota in quotas)
-        self.object_key = (quotas[0].cluster_id, "pods", self.id)
+        self.needs = Needs(
+            quota_ids=tuple(quota.pk for quota in quotas),
+            object_key=(quotas[0].cluster_id, "pods", self.id),
+        )
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from admission import writer
 from admission.models import AuditEvent
 from admission.record import write
+from admission.writer.pending_decision import Decided
 from engine.decision import Decision
 from engine.request import Phase
 from policies.db.pipeline import Pipeline
@@ -25,7 +26,7 @@ from policies.db.pipeline import Pipeline
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from policies.ledger.book import Book
+    from admission.writer.pending_decision import BatchRead
     from policies.snapshot import Snapshot
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,8 +36,6 @@ class Waiting(writer.PendingDecision):
     """An item without a request; ``before`` runs in the writer's thread when it is decided."""
 
     stamp = None
-    quota_ids: tuple[int, ...] = ()
-    object_key = (0, "", "")
 
     def __init__(self, before: Callable[[], Any] = lambda: None, **columns: Any) -> None:
         seconds = columns.pop("seconds", 20.0)
@@ -48,8 +47,8 @@ class Waiting(writer.PendingDecision):
     def prepare(self, _policies: Snapshot) -> None:
         """Nothing depends on policies."""
 
-    def decide(self, book: Book) -> tuple[str, dict[str, Any]]:
-        self.books.append(book)
+    def decide(self, read: BatchRead) -> Decided:
+        self.books.append(read.book)
         self.before()
         circumstances = write.Circumstances(
             cluster="demo", phase=Phase.VALIDATE, client="", started=time.monotonic_ns()
@@ -60,7 +59,7 @@ class Waiting(writer.PendingDecision):
             request_columns=write.columns_of(None),
             circumstances=circumstances,
         )
-        return self.id, {**row, **self.columns}
+        return Decided(self.id, {**row, **self.columns})
 
 
 def outcome_of(item: Waiting) -> Any:

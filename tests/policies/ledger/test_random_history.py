@@ -99,7 +99,8 @@ class History:
         uids = self.dice.choices(UIDS, k=self.dice.randint(1, 4))
         owner = self.namespace.cluster_id
         with transaction.atomic():
-            book = open_book(self.ids.values(), [(owner, "pods", uid) for uid in uids])
+            keys = [(owner, "pods", uid) for uid in uids]
+            book = open_book(self.ids.values(), keys, grown=self.ids.values())
             for uid in uids:
                 self._decide(book, (owner, "pods", uid))
             book.write()
