@@ -12,7 +12,7 @@ from engine.request import Operation
 from policies.snapshot import announcements
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from engine.request import AdmissionRequest
 
@@ -39,15 +39,20 @@ def announce(request: AdmissionRequest, cluster_id: int) -> bool:
 
     Returns whether somebody will see it arrive. Raises DatabaseError.
     """
+    return ask_to_announce(request, cluster_id)()
+
+
+def ask_to_announce(request: AdmissionRequest, cluster_id: int) -> Callable[[], bool]:
+    """Send the statement of ``announce``; the result waits for its answer."""
     if not _changes(request):
         metrics.HINTS.labels(outcome="no-change").inc()
-        return False
+        return lambda: False
     is_create = request.operation is Operation.CREATE
     metadata = _part(request.object if is_create else request.old_object, "metadata")
     # The object's own name: a request that deletes a collection names none.
     name = _text(metadata, "name") or request.name
     is_namespace = request.resource.resource == NAMESPACES
-    is_stored = announcements.announce(
+    stored = announcements.ask_to_announce(
         cluster_id,
         kind=request.kind.kind,
         namespace=name if is_namespace else request.namespace,
@@ -56,7 +61,12 @@ def announce(request: AdmissionRequest, cluster_id: int) -> bool:
         object_uid=_text(metadata, "uid"),
         resource_version="" if is_create else _text(metadata, "resourceVersion"),
     )
-    metrics.HINTS.labels(outcome="announced" if is_stored else "no-follower").inc()
+
+    def is_stored() -> bool:
+        is_seen = stored()
+        metrics.HINTS.labels(outcome="announced" if is_seen else "no-follower").inc()
+        return is_seen
+
     return is_stored
 
 

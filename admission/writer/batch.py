@@ -35,7 +35,7 @@ from policies.db.deferred import transaction_of_few_packets
 from policies.ledger.book import LedgerNeeds, ask_book
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from admission.writer.pending_decision import PendingDecision
     from engine.request import AdmissionRequest
@@ -59,10 +59,15 @@ class _PoisonedError(Exception):
         self.error = error
 
 
-@dataclass(slots=True)
-class _Attempt:
-    """One transaction: its decisions, and whether it came as far as the commit."""
+ERRORS: Final = (_StaleError, _PoisonedError, DatabaseError, InterfaceError)
+"""What a failed attempt raises, and ``recover`` may cure."""
 
+
+@dataclass(slots=True)
+class Attempt:
+    """One transaction: its items and decisions, and whether it came as far as the commit."""
+
+    batch: list[PendingDecision]
     waits: bool
     decided: list[tuple[PendingDecision, Any]] = field(default_factory=list)
     passed: list[PendingDecision] = field(default_factory=list)
@@ -75,11 +80,15 @@ class _Attempt:
 
 @dataclass(frozen=True, slots=True)
 class FailedBatch:
-    """A transaction that failed, with its items and its error: the input of ``recover``."""
+    """A transaction that failed, and its error: the input of ``recover``."""
 
-    batch: list[PendingDecision]
-    attempt: _Attempt
+    attempt: Attempt
     batch_error: _StaleError | _PoisonedError | DatabaseError | InterfaceError
+
+    @property
+    def batch(self) -> list[PendingDecision]:
+        """Its items."""
+        return self.attempt.batch
 
     @property
     def is_loss(self) -> bool:
@@ -118,17 +127,33 @@ def commit(batch: list[PendingDecision], *, waits: bool = True) -> BatchOutcome:
 
 def try_once(batch: list[PendingDecision], *, waits: bool) -> BatchOutcome | FailedBatch:
     """Do as ``commit`` does, but return a failure: ``recover`` may have to wait."""
-    wanted = _still_wanted(batch)
-    if not wanted:
+    attempt = begin(batch, waits=waits)
+    if not attempt.batch:
         return BatchOutcome(is_reachable=True)
+    try:
+        # Before the transaction: a lock of a session outlives its transactions.
+        session.open_marked()
+        attempt.mark = session.mark()
+        with session.turn(), transaction_of_few_packets():
+            for _ in steps(attempt):
+                pass  # a thread waits for the rows as it takes them
+        hit("after-commit")
+    except ERRORS as error:
+        return FailedBatch(attempt, error)
+    return finish(attempt)
+
+
+def begin(batch: list[PendingDecision], *, waits: bool) -> Attempt:
+    """Begin an attempt with those items whose callers still wait."""
+    wanted = _still_wanted(batch)
     # A single item holds up no other, and an item must not be passed by for ever.
     must_wait = len(wanted) == 1 or any(pending.passes >= MOST_PASSES for pending in wanted)
-    attempt = _Attempt(waits or must_wait)
-    try:
-        _run_transaction(wanted, attempt)
-    except (_StaleError, _PoisonedError, DatabaseError, InterfaceError) as error:
-        return FailedBatch(wanted, attempt, error)
-    passed = _answer(attempt, wanted)
+    return Attempt(wanted, waits or must_wait)
+
+
+def finish(attempt: Attempt) -> BatchOutcome:
+    """Answer the items of a committed attempt."""
+    passed = _answer(attempt)
     is_crowded = bool(passed) and not (attempt.decided or attempt.postponed)
     return BatchOutcome(is_reachable=True, passed=passed, is_crowded=is_crowded)
 
@@ -161,35 +186,36 @@ def _still_wanted(batch: list[PendingDecision]) -> list[PendingDecision]:
     return wanted
 
 
-def _run_transaction(batch: list[PendingDecision], attempt: _Attempt) -> None:
-    # Before the transaction: a lock of a session outlives its transactions.
-    session.open_marked()
-    attempt.mark = session.mark()
-    with session.turn(), transaction_of_few_packets():
-        hit("batch-begin")
-        asked = _ask(batch, waits=attempt.waits)
-        read = BatchRead(asked.book(), asked.followed())
-        hit("after-lock")
-        revisions = asked.revisions()
-        for cluster_id, uid, revision in {stamp for pending in batch if (stamp := pending.stamp)}:
-            if revisions.get(cluster_id) != (uid, revision):
-                raise _StaleError
-        hit("after-revision")
-        for pending in _those_unlocked(batch, read.book, attempt):
-            _decide(pending, read, attempt)
-        hit("after-decide")
-        for request, cluster_id in attempt.announced:
-            hints.announce(request, cluster_id)
-        hit("before-ledger")
-        # Queued like the rows below, and sent with the commit: few packets, one wait.
-        read.book.write()
-        hit("after-ledger")
-        hit("before-audit")
-        write.write(attempt.rows)
-        hit("after-audit")
-        attempt.is_complete = True
-        hit("before-commit")
-    hit("after-commit")
+def steps(attempt: Attempt) -> Iterator[None]:
+    """The transaction of an attempt, in steps: after each, all that was asked must be answered."""
+    batch = attempt.batch
+    hit("batch-begin")
+    asked = _ask(batch, waits=attempt.waits)
+    yield
+    read = BatchRead(asked.book(), asked.followed())
+    hit("after-lock")
+    revisions = asked.revisions()
+    for cluster_id, uid, revision in {stamp for pending in batch if (stamp := pending.stamp)}:
+        if revisions.get(cluster_id) != (uid, revision):
+            raise _StaleError
+    hit("after-revision")
+    for pending in _those_unlocked(batch, read.book, attempt):
+        _decide(pending, read, attempt)
+    hit("after-decide")
+    announced = [hints.ask_to_announce(*each) for each in attempt.announced]
+    if announced:
+        yield
+        for note_announced in announced:
+            note_announced()
+    hit("before-ledger")
+    # Queued like the rows below, and sent with the commit: few packets, one wait.
+    read.book.write()
+    hit("after-ledger")
+    hit("before-audit")
+    write.write(attempt.rows)
+    hit("after-audit")
+    attempt.is_complete = True
+    hit("before-commit")
 
 
 class _Asked(NamedTuple):
@@ -226,7 +252,7 @@ def _ask(batch: list[PendingDecision], *, waits: bool) -> _Asked:
 
 
 def _those_unlocked(
-    batch: list[PendingDecision], book: Book, attempt: _Attempt
+    batch: list[PendingDecision], book: Book, attempt: Attempt
 ) -> list[PendingDecision]:
     """Pass by items whose quotas another batch has locked; returns the others."""
     if attempt.waits:
@@ -238,7 +264,7 @@ def _those_unlocked(
     return unlocked
 
 
-def _decide(pending: PendingDecision, read: BatchRead, attempt: _Attempt) -> None:
+def _decide(pending: PendingDecision, read: BatchRead, attempt: Attempt) -> None:
     if pending.is_over:
         return
     try:
@@ -266,7 +292,7 @@ def _prepare_again(batch: list[PendingDecision]) -> list[PendingDecision]:
     return prepared
 
 
-def _answer(attempt: _Attempt, batch: list[PendingDecision]) -> list[PendingDecision]:
+def _answer(attempt: Attempt) -> list[PendingDecision]:
     """Answer all items but those that were passed by, which are returned."""
     hit("before-answer")
     for pending, answer in attempt.decided:
@@ -277,7 +303,7 @@ def _answer(attempt: _Attempt, batch: list[PendingDecision]) -> list[PendingDeci
         pending.passes += 1
     settled = chain(attempt.decided, attempt.postponed)
     handled = {id(pending) for pending, _ in settled} | set(map(id, attempt.passed))
-    for pending in batch:
+    for pending in attempt.batch:
         if id(pending) not in handled:
             pending.fail(OverBudgetError())
     return attempt.passed
@@ -300,7 +326,7 @@ def _repair(failed: FailedBatch, remedy: Remedy) -> tuple[list[PendingDecision],
     """Handle an error of the database."""
     batch, attempt = failed.batch, failed.attempt
     if attempt.is_complete and remedy is Remedy.GONE:
-        return _look_up(attempt, batch)
+        return _look_up(attempt)
     if remedy is Remedy.ITEM:
         _one_by_one(batch, failed.batch_error)
         return [], True
@@ -323,7 +349,7 @@ def _one_by_one(batch: list[PendingDecision], error: Exception) -> None:
             commit([pending])
 
 
-def _look_up(attempt: _Attempt, batch: list[PendingDecision]) -> tuple[list[PendingDecision], bool]:
+def _look_up(attempt: Attempt) -> tuple[list[PendingDecision], bool]:
     """Look for the rows of a transaction whose commit was not confirmed."""
     try:
         # Once the lost session has ended, the answer of the record is final.
@@ -331,8 +357,8 @@ def _look_up(attempt: _Attempt, batch: list[PendingDecision]) -> tuple[list[Pend
         is_recorded = write.recorded([pending.id for pending, _ in attempt.decided])
     except (DatabaseError, InterfaceError) as error:
         session.close()
-        fail_all(batch, error)
+        fail_all(attempt.batch, error)
         return [], False
     if not is_recorded:
-        return batch, True
-    return _answer(attempt, batch), True
+        return attempt.batch, True
+    return _answer(attempt), True

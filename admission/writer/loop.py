@@ -1,8 +1,8 @@
-"""LoopWriter: batches in a greenlet of the event loop, its session's socket line, pgconn, opener.
+"""LoopWriter: batches in a task of the event loop, its session's socket line, pgconn, opener.
 
 A thread would have to be woken for each batch, and would take the interpreter lock from the loop
-that prepares the next one. So the statements of a batch run in a greenlet: where they wait for the
-database, the loop goes on. Nothing here waits for anything else. Failed batches, and items that
+that prepares the next one. So a task of the loop takes the steps of a batch: where they wait for
+the database, the loop goes on. Nothing here waits for anything else. Failed batches, and items that
 arrive while there is no session, go to the process's writer thread, which may wait.
 PostgreSQL only: SQLite has no socket to wait for.
 """
@@ -15,24 +15,24 @@ import select
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
-from greenlet import getcurrent, greenlet
 from psycopg import OperationalError
 from psycopg.pq import ConnStatus, TransactionStatus
 
 from admission import metrics
 from admission.writer import session, thread
-from admission.writer.batch import BatchOutcome, FailedBatch, try_once
+from admission.writer.batch import ERRORS, BatchOutcome, FailedBatch, begin, finish, steps
 from admission.writer.carry_over import CarriedOver
 from admission.writer.failpoints import hit
 from admission.writer.pending_decision import UnavailableError, fail_all
-from policies.db.deferred import PipelineSession
+from policies.db.deferred import transaction_in_loop
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
+    from asyncio import AbstractEventLoop, Future, Task
+    from collections.abc import Callable
 
     from admission.writer.pending_decision import PendingDecision
 
@@ -48,8 +48,8 @@ class LoopWriter:
         self._loop_queue: deque[PendingDecision] = deque()
         self._carried_over = CarriedOver()
         self._line: _SocketLine | None = None
-        self._serving_greenlet: Any = None  # the greenlet of ``_serve``
-        self._is_idle = False
+        self._serving: Task[None] | None = None
+        self._idle: Future[None] | None = None  # while nothing is to be written
         self._is_closed = False
         self._opener: threading.Thread | None = None
         self._opened: session.Opened | None = None  # by ``_open_line``, and not in use yet
@@ -71,10 +71,10 @@ class LoopWriter:
         hit("before-queue")
         self._loop_queue.append(pending)
         hit("after-queue")
-        if self._is_idle:
+        if self._idle is not None:
             # Not at once: further calls in this turn of the loop join the batch.
-            self._is_idle = False
-            self._loop.call_soon(self._serving_greenlet.switch)
+            self._idle.set_result(None)
+            self._idle = None
 
     def close(self) -> None:
         """End the session; items that still wait go to the thread."""
@@ -113,29 +113,26 @@ class LoopWriter:
         if self._is_closed or self._line is not None:
             opened.connection.close()
             return
-        self._line = _SocketLine(self._loop, opened.connection, self._drop_session)
-        self._serving_greenlet = greenlet(self._serve)
-        self._serving_greenlet.switch(self._line, opened.mark)
+        self._line = _SocketLine(self._loop, opened, self._drop_session)
+        self._serving = self._loop.create_task(self._serve(self._line))
 
-    def _serve(self, line: _SocketLine, mark: int | None) -> None:
-        """The body of the greenlet: commit waiting items, until the session is dropped."""
-        session.adopt(PipelineSession(line.connection, line.wait), mark)
-        line.greenlet = getcurrent()
+    async def _serve(self, line: _SocketLine) -> None:
+        """Commit waiting items, until the session is dropped."""
         while self._line is line:
             # Items that were passed by come first.
             loop_batch = self._carried_over.take_passed()
             while self._loop_queue and len(loop_batch) < settings.GATEHOUSE_BATCH_LIMIT:
                 loop_batch.append(self._loop_queue.popleft())
             if loop_batch:
-                self._commit(line, loop_batch)
+                await self._commit(line, loop_batch)
             else:
-                self._is_idle = True
-                line.hub.switch()
+                self._idle = self._loop.create_future()
+                await self._idle
 
-    def _commit(self, line: _SocketLine, loop_batch: list[PendingDecision]) -> None:
+    async def _commit(self, line: _SocketLine, loop_batch: list[PendingDecision]) -> None:
         try:
             with self._carried_over.timed():
-                outcome = try_once(loop_batch, waits=self._carried_over.is_patient)
+                outcome = await self._try_once(line, loop_batch)
                 # If the whole process stood still, the server's timer went on: not the database's
                 # fault, so the thread tries again.
                 is_late = (
@@ -144,7 +141,7 @@ class LoopWriter:
                     and self._carried_over.is_stuck()
                 )
         except Exception as error:
-            # The outermost layer of the greenlet: every item has to get an answer.
+            # The outermost layer of the task: every item has to get an answer.
             logger.exception("the writer failed")
             self._drop_session()
             fail_all(loop_batch, error)
@@ -162,11 +159,31 @@ class LoopWriter:
                 pending.fail(refusal)
         thread.take_over(outcome)
 
+    async def _try_once(
+        self, line: _SocketLine, loop_batch: list[PendingDecision]
+    ) -> BatchOutcome | FailedBatch:
+        """Do as ``batch.try_once``, without waiting for anything but the socket."""
+        attempt = begin(loop_batch, waits=self._carried_over.is_patient)
+        if not attempt.batch:
+            return BatchOutcome(is_reachable=True)
+        attempt.mark = line.mark
+        try:
+            async with transaction_in_loop(line.connection, line.ready) as answered:
+                for _ in steps(attempt):
+                    await answered()
+            hit("after-commit")
+        except ERRORS as error:
+            return FailedBatch(attempt, error)
+        return finish(attempt)
+
     def _drop_session(self) -> None:
         """Drop the session; its items go to the thread, and the next submit opens another."""
         line, self._line = self._line, None
         if line is not None:
             line.close()
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
         left_over = [*self._carried_over.take_passed(), *self._loop_queue]
         self._loop_queue.clear()
         for pending in left_over:
@@ -178,16 +195,16 @@ class LoopWriter:
 
 
 class _SocketLine:
-    """One session's socket in the loop, and the greenlet that waits for it."""
+    """One session's socket in the loop."""
 
-    def __init__(self, loop: AbstractEventLoop, opened: Any, lose_session: Any) -> None:
-        self.connection = opened
-        self.hub = getcurrent()
-        self.greenlet: Any = None
+    def __init__(
+        self, loop: AbstractEventLoop, opened: session.Opened, lose_session: Callable[[], None]
+    ) -> None:
+        self.connection, self.mark = opened.connection, opened.mark
         self._loop = loop
         self._lose_session = lose_session
-        self._is_socket_awaited = False
-        self._descriptor = opened.pgconn.socket
+        self._awaited: Future[None] | None = None
+        self._descriptor = opened.connection.pgconn.socket
         loop.add_reader(self._descriptor, self._on_socket_ready)
 
     @property
@@ -197,21 +214,23 @@ class _SocketLine:
         is_between_batches = pgconn.transaction_status == TransactionStatus.IDLE
         return bool(pgconn.status == ConnStatus.OK and is_between_batches)
 
-    def wait(self, descriptor: int, events: int) -> None:
-        """Switch from the greenlet to the loop until the socket is ready."""
+    async def ready(self, events: int) -> None:
+        """Wait until the socket is ready for these events; raises OperationalError once closed."""
         is_sending = events & select.POLLOUT
         if is_sending:
-            self._loop.add_writer(descriptor, self._on_socket_ready)
-        self._is_socket_awaited = True
-        self.hub.switch()
-        self._is_socket_awaited = False
-        if is_sending:
-            with contextlib.suppress(RuntimeError):  # the loop has ended
-                self._loop.remove_writer(descriptor)
+            self._loop.add_writer(self._descriptor, self._on_socket_ready)
+        self._awaited = self._loop.create_future()
+        try:
+            await self._awaited
+        finally:
+            self._awaited = None
+            if is_sending:
+                self._loop.remove_writer(self._descriptor)
 
     def _on_socket_ready(self) -> None:
-        if self._is_socket_awaited:
-            self.greenlet.switch()
+        if self._awaited is not None:
+            if not self._awaited.done():
+                self._awaited.set_result(None)
             return
         # Data without a request: a notice, or the server ends the session.
         try:
@@ -220,9 +239,9 @@ class _SocketLine:
             self._lose_session()
 
     def close(self) -> None:
-        """Close the connection; a greenlet that waits gets an error from the driver."""
+        """Close the connection; a batch that waits for it fails."""
         with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.remove_reader(self._descriptor)
         self.connection.close()
-        if self._is_socket_awaited:
-            self.greenlet.switch()
+        if self._awaited is not None and not self._awaited.done():
+            self._awaited.set_exception(OperationalError("the session was closed"))

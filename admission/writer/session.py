@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import IntegrityError, connection, connections
 from django.db.utils import load_backend
 
-from policies.db.deferred import PipelineSession, has_session, is_postgresql, use
+from policies.db.deferred import is_postgresql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +54,6 @@ _GONE_STATES: Final = ("08", "57P")  # connection lost, server shutting down
 _NO_PARTITION_STATE: Final = "23514"
 _ITEM_STATES: Final = ("22", "23")  # data that does not fit, a constraint
 _SQLITE_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
-# Of a context, not of a thread: a loop's greenlet has its own session in the loop's thread.
 _mark: Final[ContextVar[int | None]] = ContextVar("mark", default=None)
 
 
@@ -84,7 +83,7 @@ def own() -> None:
 
 def open_marked() -> None:
     """Connect if need be, and mark the session on PostgreSQL. Raises DatabaseError."""
-    if has_session() or connection.connection is not None:
+    if connection.connection is not None:
         return
     connection.ensure_connection()
     if connection.vendor != "postgresql":
@@ -130,12 +129,6 @@ def open_for_another() -> Opened:
     own_connection = connections[_ALIAS]
     opened, own_connection.connection = own_connection.connection, None
     return Opened(opened, _mark.get())
-
-
-def adopt(session: PipelineSession, mark: int | None) -> None:
-    """Use a session in this context that another thread opened."""
-    use(session)
-    _mark.set(mark)
 
 
 def renew(lost_mark: int | None) -> None:

@@ -1,4 +1,4 @@
-"""``ask`` and ``execute`` in a Pipeline or on Django's connection; PipelineSession, transaction.
+"""``ask`` and ``execute`` in a Pipeline or on Django's connection; their transaction.
 
 Also the transaction for such statements: a pipeline on PostgreSQL; Django's own on SQLite, and
 inside a transaction that is open already.
@@ -6,9 +6,8 @@ inside a transaction that is open already.
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -16,22 +15,13 @@ from weakref import WeakKeyDictionary
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
     from policies.db.pipeline import Pipeline
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineSession:
-    """A connection of psycopg, and how to wait for the events of its socket (``select.poll``)."""
-
-    connection: Any
-    wait: Callable[[int, int], None] | None = None
-
-
-# By context and not by thread: greenlets that take turns in one thread have one each.
+# By context and not by thread: a loop's task has a pipeline while other tasks have their turn.
 _pipeline: Final[ContextVar[Pipeline | None]] = ContextVar("pipeline", default=None)
-_session: Final[ContextVar[PipelineSession | None]] = ContextVar("session", default=None)
 # By connection of the driver: a pool hands it out again, with its prepared statements.
 _prepared: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
@@ -48,16 +38,6 @@ def driver_parameters() -> dict[str, Any]:
     return {
         name: value for name, value in known.items() if name not in {"context", "cursor_factory"}
     }
-
-
-def use(session: PipelineSession) -> None:
-    """Set the session for this context's transactions of few packets, in place of Django's."""
-    _session.set(session)
-
-
-def has_session() -> bool:
-    """Whether this context has a session of its own."""
-    return _session.get() is not None
 
 
 def ask(statement: str, parameters: Sequence[Any]) -> Callable[[], list[tuple[Any, ...]]]:
@@ -105,33 +85,59 @@ def transaction_of_few_packets() -> Iterator[None]:
     """
     # Looked up once: Django's ``connection`` looks it up for every attribute.
     default_connection = connections[DEFAULT_DB_ALIAS]
-    session = _session.get()
-    if session is None:
-        if not is_postgresql() or default_connection.in_atomic_block:
-            with transaction.atomic():
-                yield
-            return
-        # Django opens connections lazily, and the pipeline bypasses its cursors.
-        default_connection.ensure_connection()
-        session = PipelineSession(default_connection.connection)
-    with default_connection.wrap_database_errors:
-        pipeline = _opened_pipeline(session)
-        pipeline_token = _pipeline.set(pipeline)
-        try:
-            pipeline.begin()
+    if not is_postgresql() or default_connection.in_atomic_block:
+        with transaction.atomic():
             yield
-            pipeline.commit()
+        return
+    # Django opens connections lazily, and the pipeline bypasses its cursors.
+    default_connection.ensure_connection()
+    with default_connection.wrap_database_errors, _used_here(default_connection.connection) as used:
+        try:
+            used.begin()
+            yield
+            used.commit()
         except BaseException:
             # The first error shows what happened; one of the rollback at most ends the session.
             with suppress(Exception):
-                pipeline.abandon()
+                used.abandon()
             raise
-        finally:
-            _pipeline.reset(pipeline_token)
 
 
-def _opened_pipeline(session: PipelineSession) -> Pipeline:
+@asynccontextmanager
+async def transaction_in_loop(
+    session: Any, ready: Callable[[int], Awaitable[None]]
+) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """The same in an event loop, on a connection of psycopg that Django does not manage.
+
+    What is yielded waits until all that was asked is answered; without it, ``ask`` would block the
+    loop. ``ready`` waits for events of the connection's socket, as ``select.poll`` has them.
+    """
+    with connections[DEFAULT_DB_ALIAS].wrap_database_errors, _used_here(session) as used:
+
+        async def answered() -> None:
+            while events := used.pump():
+                await ready(events)
+
+        try:
+            used.begin()
+            yield answered
+            used.send_commit()
+            await answered()
+        except BaseException:
+            with suppress(Exception):
+                used.send_rollback()
+                await answered()
+            raise
+
+
+@contextmanager
+def _used_here(session: Any) -> Iterator[Pipeline]:
+    """A pipeline on a connection of psycopg, used by ``ask`` and ``execute`` in this context."""
     from policies.db.pipeline import Pipeline  # noqa: PLC0415 - SQLite needs no driver for PostgreSQL
 
-    prepared = _prepared.setdefault(session.connection, set())
-    return Pipeline(session.connection.pgconn, prepared, session.wait)
+    used = Pipeline(session.pgconn, _prepared.setdefault(session, set()))
+    token = _pipeline.set(used)
+    try:
+        yield used
+    finally:
+        _pipeline.reset(token)

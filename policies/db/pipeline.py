@@ -48,31 +48,31 @@ class _SentStatement:
 class Pipeline:
     """The statements of one transaction on a connection that nothing else uses meanwhile.
 
-    ``prepared`` are the statements that the session knows already; new ones are added. ``wait`` is
-    called with the socket and the events to wait for, as ``select.poll`` has them. All methods
-    raise psycopg's errors; after an error only ``abandon`` may follow.
+    ``prepared`` are the statements that the session knows already; new ones are added. A thread
+    waits inside of these methods. An event loop must not: it calls ``pump`` and waits itself until
+    what it asked for is answered, and sends the end of the transaction before it waits for that.
+    All methods raise psycopg's errors; after an error only ``abandon`` may follow.
 
     No BEGIN and no COMMIT: the server treats all statements up to the pipeline's end as one
     transaction, and commits it there. That saves two statements, which a batch of one notices.
     """
 
-    def __init__(
-        self,
-        pgconn: PGconn,
-        prepared: set[str],
-        wait: Callable[[int, int], None] | None = None,
-    ) -> None:
+    def __init__(self, pgconn: PGconn, prepared: set[str]) -> None:
         self._pgconn = pgconn
         self._prepared = prepared
         self._unanswered: deque[_SentStatement] = deque()  # sent, not answered yet
-        self._is_ended = False
+        self._is_ended = False  # whether the end of the transaction was sent
+        self._is_left = True  # whether the connection is out of pipeline mode
         self._is_awaited = False  # whether the server has to be asked to flush its answers
+        self._is_waiting = False  # whether there was nothing to read at the last look
+        self._is_abandoned = False
+        self._late_error: Exception | None = None  # of the transaction's end
         self._known = set(prepared)  # and the statements whose preparation is sent
-        self._wait = wait or _wait
 
     def begin(self) -> None:
         """Open the transaction; nothing is sent yet."""
         self._pgconn.enter_pipeline_mode()
+        self._is_left = False
 
     def ask(self, statement: str, parameters: Sequence[Any]) -> Callable[[], list[Row]]:
         """Send a statement; the result waits for its rows, and is to be called once."""
@@ -80,12 +80,9 @@ class Pipeline:
         self._is_awaited = True
 
         def rows() -> list[Row]:
-            if self._is_awaited:
-                # Here and not with each statement: one packet each way wakes both sides once.
-                self._pgconn.send_flush_request()
-                self._is_awaited = False
-            while sent.result is None:
-                self._read()
+            if sent.result is None:
+                self._wait()
+            assert sent.result is not None  # noqa: S101 - all that was sent is answered
             return _rows_of(sent.result)
 
         return rows
@@ -96,22 +93,60 @@ class Pipeline:
 
     def commit(self) -> None:
         """Commit, and wait for the database's answer."""
+        self.send_commit()
+        self._wait()
+
+    def send_commit(self) -> None:
+        """End the transaction; it is committed once ``pump`` has read the answer."""
         self._sync()
-        while self._unanswered:
-            self._read()
-        self._leave()
 
     def abandon(self) -> None:
         """Roll back, unless the connection is lost."""
+        self.send_rollback()
+        self._wait()
+
+    def send_rollback(self) -> None:
+        """End the transaction without a trace; ``pump`` reads what the server still answers."""
+        self._is_abandoned = True
         if self._pgconn.status != ConnStatus.OK:
-            return
-        if not self._is_ended:
+            self._unanswered.clear()
+            self._is_left = True
+        elif not self._is_ended:
             # A sync alone would commit. BEGIN turns what was sent into a block that ROLLBACK ends;
             # without BEGIN the server would log a warning for each ROLLBACK.
             self._send("BEGIN", ())
             self._send("ROLLBACK", ())
             self._sync()
-        self._leave()
+
+    def pump(self) -> int:
+        """Send and read what can be without waiting.
+
+        Returns the events to wait for before the next call, as ``select.poll`` has them; 0 once all
+        that was sent is answered.
+        """
+        if self._is_waiting:
+            self._pgconn.consume_input()
+        if self._is_awaited:
+            # Here and not with each statement: one packet each way wakes both sides once.
+            self._pgconn.send_flush_request()
+            self._is_awaited = False
+        while self._unanswered or (self._is_ended and not self._is_left):
+            # Both directions at once: with full buffers on both sides a plain send would deadlock.
+            is_sending = self._pgconn.flush()
+            self._is_waiting = bool(self._pgconn.is_busy())
+            if self._is_waiting:
+                return select.POLLIN | (select.POLLOUT if is_sending else 0)
+            if self._unanswered:
+                self._read()
+            else:
+                self._read_end()
+        return 0
+
+    def _wait(self) -> None:
+        while events := self.pump():
+            socket_poll = select.poll()
+            socket_poll.register(self._pgconn.socket, events)
+            socket_poll.poll()
 
     def _send(self, statement: str, parameters: Sequence[Any]) -> _SentStatement:
         name, text = _with_numbered_parameters(statement)
@@ -125,57 +160,37 @@ class Pipeline:
         return sent
 
     def _read(self) -> None:
-        """Read the next answer; raises if it is an error."""
-        pg_result = self._take()
-        if pg_result is None or pg_result.status not in _GOOD_STATUSES:
-            raise _postgres_error(pg_result, self._pgconn)
-
-    def _take(self) -> PGresult | None:
-        """Read the next answer, also an error, and remember a prepared statement."""
+        """Read the next answer; raises if it is an error, unless all is taken back anyway."""
         sent = self._unanswered.popleft()
-        sent.result = pg_result = self._next()
+        sent.result = pg_result = self._pgconn.get_result()
         self._pgconn.get_result()  # the end of this answer, which has come with it
-        if sent.prepares and pg_result is not None and pg_result.status in _GOOD_STATUSES:
+        is_good = pg_result is not None and pg_result.status in _GOOD_STATUSES
+        if is_good and sent.prepares:
             self._prepared.add(sent.prepares)
-        return pg_result
+        if not is_good and not self._is_abandoned:
+            raise _postgres_error(pg_result, self._pgconn)
 
     def _sync(self) -> None:
         """End the pipeline: after an error the server skips everything up to here."""
         self._pgconn.pipeline_sync()
         self._is_ended = True
 
-    def _leave(self) -> None:
-        """Read the remaining answers up to the pipeline's end, and leave pipeline mode."""
-        while self._unanswered:
-            self._take()
-        pg_result, error = self._next(), None
+    def _read_end(self) -> None:
+        """Read the answer to the pipeline's end, and leave pipeline mode."""
+        pg_result = self._pgconn.get_result()
         if pg_result is not None and pg_result.status == ExecStatus.FATAL_ERROR:
             # A deferred constraint, or the end of the session.
-            error = _postgres_error(pg_result, self._pgconn)
+            self._late_error = self._late_error or _postgres_error(pg_result, self._pgconn)
             self._pgconn.get_result()
-            pg_result = self._next() if self._pgconn.status == ConnStatus.OK else None
+            if self._pgconn.status == ConnStatus.OK:
+                return  # the end follows
+            pg_result = None
+        self._is_left = True
         if pg_result is None or pg_result.status != ExecStatus.PIPELINE_SYNC:
-            raise error or _postgres_error(pg_result, self._pgconn)
+            raise self._late_error or _postgres_error(pg_result, self._pgconn)
         self._pgconn.exit_pipeline_mode()
-        if error:
-            raise error
-
-    def _next(self) -> PGresult | None:
-        """Wait for the next result, and meanwhile send what is still buffered."""
-        # Both directions at once: with full buffers on both sides a plain send would deadlock.
-        while True:
-            is_sending = self._pgconn.flush()
-            if not self._pgconn.is_busy():
-                return self._pgconn.get_result()
-            poll_events = select.POLLIN | (select.POLLOUT if is_sending else 0)
-            self._wait(self._pgconn.socket, poll_events)
-            self._pgconn.consume_input()
-
-
-def _wait(descriptor: int, events: int) -> None:
-    socket_poll = select.poll()
-    socket_poll.register(descriptor, events)
-    socket_poll.poll()
+        if self._late_error and not self._is_abandoned:
+            raise self._late_error
 
 
 @cache

@@ -1,8 +1,8 @@
 """Writes of policies and namespaces that passed our webhook, before the cluster shows them.
 
-``announce`` stores one and marks its namespace in every process, where a live follower will see it;
-``arrived`` ends those that the follower has taken in. PostgreSQL notifies the other processes; on
-SQLite they read the table in turns.
+``ask_to_announce`` stores one and marks its namespace in every process, where a live follower will
+see it; ``arrived`` ends those that the follower has taken in. PostgreSQL notifies the other
+processes; on SQLite they read the table in turns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from policies.snapshot.followed import YOUNG
 from policies.snapshot.marks import Arrival, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from policies.snapshot.values import Snapshot
 
@@ -69,7 +69,7 @@ class Seen:
     is_leaving: bool = False
 
 
-def announce(  # noqa: PLR0913 - the columns of a write
+def ask_to_announce(  # noqa: PLR0913 - the columns of a write
     cluster_id: int,
     *,
     kind: str,
@@ -78,28 +78,34 @@ def announce(  # noqa: PLR0913 - the columns of a write
     operation: str,
     object_uid: str = "",
     resource_version: str = "",
-) -> bool:
-    """Store a write that is under way, and mark its namespace; False without a live follower.
+) -> Callable[[], bool]:
+    """Store a write that is under way; the result marks its namespace, once it is stored.
 
-    ``object_uid`` and ``resource_version`` are those before the write; of a create, the uid that
-    the object will have, if it is known. Joins an open transaction; raises DatabaseError.
+    It is False without a live follower. ``object_uid`` and ``resource_version`` are those before
+    the write; of a create, the uid that the object will have, if it is known. Joins an open
+    transaction; raises DatabaseError.
     """
     texts = (kind, namespace, name, operation, object_uid, resource_version)
     if not namespace or not all(map(_fits, texts, _COLUMNS.values())):
-        return False  # no API server makes such names, and the table has no room for them
+        return lambda: False  # no API server makes such names: the table has no room for them
     statement = _INSERT.format(young=YOUNG[connection.vendor])
     if is_postgresql():
         statement = _NOTIFIED.format(insert=statement)
-    written_rows = ask(statement, (*texts, cluster_id))()
-    for write_id, *_ in written_rows:
-        add = partial(marks.present.add, Place(cluster_id, namespace), write_id)
-        # In this process at once: a review may come before the notification does. A pipeline is no
-        # transaction of Django's; a mark of one that fails expires.
-        if connection.in_atomic_block:
-            transaction.on_commit(add)
-        else:
-            add()
-    return bool(written_rows)
+    rows = ask(statement, (*texts, cluster_id))
+
+    def is_stored() -> bool:
+        written_rows = rows()
+        for write_id, *_ in written_rows:
+            add = partial(marks.present.add, Place(cluster_id, namespace), write_id)
+            # In this process at once: a review may come before the notification does. A pipeline is
+            # no transaction of Django's; a mark of one that fails expires.
+            if connection.in_atomic_block:
+                transaction.on_commit(add)
+            else:
+                add()
+        return bool(written_rows)
+
+    return is_stored
 
 
 def _fits(text: str, longest: int) -> bool:

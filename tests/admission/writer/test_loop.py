@@ -255,7 +255,7 @@ def test_batch_under_way_at_the_end_is_written_by_the_thread() -> None:
 def test_a_commit_whose_outcome_is_unknown_is_looked_up(
     monkeypatch: pytest.MonkeyPatch, *, is_kept: bool
 ) -> None:
-    commit, broken = Pipeline.commit, []
+    commit, broken = Pipeline.send_commit, []
     item = Waiting()
 
     def lose(one: Pipeline) -> None:
@@ -268,7 +268,7 @@ def test_a_commit_whose_outcome_is_unknown_is_looked_up(
         raise psycopg.OperationalError
 
     async def ask(waiters: writer.Waiters) -> list[Any]:
-        monkeypatch.setattr(Pipeline, "commit", lose)
+        monkeypatch.setattr(Pipeline, "send_commit", lose)
         return await outcomes(waiters, item)
 
     assert among_waiters(ask) == [item.id]

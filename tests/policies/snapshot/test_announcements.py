@@ -39,7 +39,7 @@ def follow(cluster: Cluster, *, seconds_ago: float = 0.0) -> None:
 
 def announce(cluster: Cluster, operation: str = "CREATE", **fields: Any) -> bool:
     known = {"kind": "LimitRange", "namespace": "team", "name": "lr", **fields}
-    return announcements.announce(cluster.pk, operation=operation, **known)
+    return announcements.ask_to_announce(cluster.pk, operation=operation, **known)()
 
 
 def seen(uid: str, version: str | None = "11", **fields: Any) -> Seen:

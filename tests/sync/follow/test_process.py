@@ -224,9 +224,9 @@ def test_review_waits_only_until_the_write_is_stored(api: FakeAPI) -> None:
     with following():
         until(is_followed)
         [cluster_id] = ClusterFollower.objects.values_list("cluster_id", flat=True)
-        assert announcements.announce(
+        assert announcements.ask_to_announce(
             cluster_id, kind="ResourceQuota", namespace="team", name="new", operation="CREATE"
-        )
+        )()
         assert OncomingWrite.objects.exists()
         api.store.put(quota({"pods": "3"}, name="new"))
         until(lambda: not OncomingWrite.objects.exists())
