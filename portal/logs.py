@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import re
+import time
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, MutableMapping
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
 # Anything after a cluster's name may be a credential, even in a misspelt address; so may any long
@@ -15,7 +19,7 @@ request_id: ContextVar[str] = ContextVar("request_id", default="-")
 _BEHIND_CLUSTER: Final = re.compile(r"(?i)(admission\w*/+[^/\s?]+/+)([^\s?\"']+)")
 _LONG_WORD: Final = re.compile(r"(?<![\w-])[\w-]{40,}(?![\w-])", re.ASCII)
 _PHASES: Final = frozenset({"mutate", "validate", ""})
-ACCESS: Final = "granian.access"
+ACCESS: Final = "portal.access"
 """The logger of one line for each request, if a setting enables it."""
 ACCESS_FORMAT: Final = "%(addr)s %(method)s %(path)s %(status)d %(dt_ms).1f ms"
 _ACCESS_FIELDS: Final = ("addr", "method", "path", "status", "dt_ms")
@@ -46,6 +50,8 @@ def logging_config(level: str, form: str) -> dict[str, Any]:
             "django": {"handlers": [], "level": level},
             "httpx2": {"level": "WARNING"},  # below, it logs each request to a cluster
             ACCESS: {"level": "INFO"},
+            # It names each broken request; a caller could fill the log with them.
+            "uvicorn.error": {"level": "ERROR"},
         },
     }
 
@@ -104,3 +110,31 @@ class JSONFormatter(TextFormatter):
         if record.exc_info:
             json_line["exception"] = redact(self.formatException(record.exc_info))
         return json.dumps(json_line, ensure_ascii=False)
+
+
+class AccessLog:
+    """An ASGI application around another: writes a line for each answer."""
+
+    def __init__(self, application: Callable[[Any, Any, Any], Awaitable[None]]) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one call."""
+        start, status = time.monotonic(), 0
+
+        async def send_on(message: MutableMapping[str, Any]) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self._application(scope, receive, send_on)
+        finally:
+            fields = {
+                "addr": scope["client"][0] if scope["client"] else "-",
+                "method": scope["method"],
+                "path": scope["path"],
+                "status": status,
+                "dt_ms": (time.monotonic() - start) * 1000,
+            }
+            logging.getLogger(ACCESS).info(ACCESS_FORMAT, fields)

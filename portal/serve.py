@@ -1,4 +1,4 @@
-"""``python -m portal.serve``: free ports, certificate Files and Watch, then Server starts."""
+"""``python -m portal.serve``: free ports, certificate Files, then Server starts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import tempfile
 import time
 from typing import Final
 
+import django
 from django.conf import settings
 
 FREE_WITHIN: Final = 5.0  # seconds: processes of a server that ended may still hold its port
@@ -59,8 +60,9 @@ def _why_taken(host: str, port: int) -> str:
 
 
 def _start_server() -> None:
-    from portal.serving.certificate import Files, Watch  # noqa: PLC0415  needs settings
-    from portal.serving.server import Server  # noqa: PLC0415  beside it
+    django.setup()
+    from portal.serving.certificate import Files  # noqa: PLC0415  needs Django to be set up
+    from portal.serving.server import Server  # noqa: PLC0415  the same
 
     tls_files = None
     if settings.GATEHOUSE_TLS_CERTIFICATE and settings.GATEHOUSE_TLS_KEY:
@@ -76,8 +78,6 @@ def _start_server() -> None:
         files=tls_files,
         probe_port=settings.GATEHOUSE_PROBE_PORT,
     )
-    if tls_files:
-        Watch(tls_files, server.signal_handler_reload).start()
     logging.getLogger("portal").info(
         "gatehouse serves on %s:%d: %d web processes, %s, Python %s, process %d",
         settings.GATEHOUSE_LISTEN_HOST,

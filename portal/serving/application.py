@@ -1,4 +1,4 @@
-"""Life of a web process: ``build``, ``begin``, ``settle`` (gc), ``load``, ``run`` and ``finish``.
+"""Parts of a web process's life: ``build``, ``begin``, ``settle`` (gc) and ``finish``.
 
 ``build`` may run before a process forks; ``begin`` starts threads, which a fork would lose.
 """
@@ -9,21 +9,15 @@ import gc
 import logging
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from django.core.wsgi import get_wsgi_application
 
-from portal import graceful_shutdown
-
 if TYPE_CHECKING:
-    from multiprocessing.synchronize import Event
-    from socket import socket
-
     from portal.graceful_shutdown import Application
     from portal.serving.front import Front
 
 logger = logging.getLogger(__name__)
-_COMMIT_WITHIN: Final = 5.0  # seconds
 _COLLECT_EVERY: Final = 20_000  # objects: those of a few dozen reviews
 
 
@@ -44,11 +38,11 @@ def build() -> Application:
 
 
 def build_front() -> Front:
-    """The RSGI application that our own web server calls."""
+    """The ASGI application that our own web server calls."""
     lean_handler = build()
     from portal.serving.front import Front  # noqa: PLC0415  needs Django to be set up
 
-    return Front(graceful_shutdown.with_connection_close(lean_handler))
+    return Front(lean_handler)
 
 
 def begin() -> None:
@@ -91,28 +85,3 @@ def finish(timeout: float) -> None:
     writer.stop(timeout)
     snapshot.stop()
     connections.close_all()
-
-
-def load(
-    front: Front | None, listener: int | None, ready: Event, probe_listener: socket | None = None
-) -> Front:
-    """Load the policies, set ``ready``, and return the application.
-
-    ``front`` is the parent's own application, if this process is a fork of the parent.
-    """
-    graceful_shutdown.listen_for_signals(listener)
-    serving_front = front or build_front()
-    if probe_listener:
-        serving_front.answer_probes(probe_listener)  # first: loading may wait for the database
-    begin()
-    settle()
-    ready.set()
-    return serving_front
-
-
-def run(*worker_arguments: Any) -> None:
-    """Serve until stopped and the last request is answered, then commit the rest."""
-    from granian.server.mp import MPServer  # noqa: PLC0415  wsgi.py needs none of it
-
-    MPServer._spawn_rsgi_worker(*worker_arguments)  # noqa: SLF001 - the server's own way to run a process
-    finish(_COMMIT_WITHIN)

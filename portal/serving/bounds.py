@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http.cookies import CookieError, SimpleCookie
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from django.urls import ResolverMatch
-    from granian.rsgi import Scope
+
+    from portal.serving.request_head import RequestHead
 
 SHORT: Final = 64 * 1024
 """Bytes of a body without a session or token, and of a sign-in."""
@@ -29,49 +30,48 @@ _REVIEW: Final = BodyLimit(most=DRAIN_CAP, kept=MAX_BODY + 1, is_known=True)
 _STRANGER: Final = BodyLimit(most=SHORT, kept=SHORT)
 
 
-async def bound_of(scope: Scope, in_thread: Callable[..., Awaitable[bool]]) -> BodyLimit | None:
+async def bound_of(
+    head: RequestHead, in_thread: Callable[..., Awaitable[bool]]
+) -> BodyLimit | None:
     """The limit of a call's body; None if the answer does not depend on the body.
 
     ``in_thread(function, *arguments)`` looks up a credential that is not in memory.
     """
-    headers = scope.headers
-    if scope.method in _BODILESS:
+    headers = head.headers
+    if head.method in _BODILESS:
         return None
     if "content-length" not in headers and "transfer-encoding" not in headers:
         return None
-    review_match = find(scope.path)
+    review_match = find(head.path)
     if review_match is not None:
-        return await _bound_of_review(review_match, scope, in_thread)
-    if scope.path in _SIGNING_IN or not _names_somebody(headers):
+        return await _bound_of_review(review_match, head, in_thread)
+    if head.path in _SIGNING_IN or not _names_somebody(head):
         return _STRANGER
     most_bytes = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     return BodyLimit(most=most_bytes, kept=most_bytes)
 
 
 async def _bound_of_review(
-    review_match: ResolverMatch, scope: Scope, in_thread: Callable[..., Awaitable[bool]]
+    review_match: ResolverMatch, head: RequestHead, in_thread: Callable[..., Awaitable[bool]]
 ) -> BodyLimit | None:
     # The view refuses each of the calls below by their headers, without reading a body.
-    headers = scope.headers
-    if scope.method != "POST" or "content-length" not in headers:
+    headers = head.headers
+    if head.method != "POST" or "content-length" not in headers:
         return None
     if headers.get("content-encoding", "identity").lower() != "identity":
         return None
     cluster = review_match.kwargs["cluster"]
-    credential = review_match.kwargs.get("key") or bearer(headers.get("authorization", ""))
+    credential = review_match.kwargs.get("key") or bearer(head.get("authorization"))
     if is_known(cluster, credential) or await in_thread(is_callers, cluster, credential):
         return _REVIEW
     return None
 
 
-def _names_somebody(headers: Any) -> bool:
+def _names_somebody(head: RequestHead) -> bool:
     """Whether the headers have a token or a session; only the database knows if it is valid."""
-    if headers.get("authorization", ""):
+    if head.get("authorization"):
         return True
-    for cookie_text in headers.get_all("cookie"):
-        try:
-            if settings.SESSION_COOKIE_NAME in SimpleCookie(cookie_text):
-                return True
-        except CookieError:
-            continue
-    return False
+    try:
+        return settings.SESSION_COOKIE_NAME in SimpleCookie(head.get("cookie"))
+    except CookieError:
+        return False

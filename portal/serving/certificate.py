@@ -1,4 +1,4 @@
-"""TLS Files of certificate, key and authority: Contents read, checked, PrivateCopies, Watch.
+"""TLS Files of certificate, key and authority: Contents, PrivateCopies, LiveContext, Watch.
 
 Whoever renews them writes one file after the other. Files that are incomplete or do not match are
 reported here, before any web process loads them. Plain Python.
@@ -11,8 +11,6 @@ import os
 import re
 import ssl
 import tempfile
-import threading
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
-INTERVAL: Final = 1.0  # seconds
 _OPENSSL_PLACE: Final = re.compile(r"^\[.*?\] | \(_ssl\.c:\d+\)$")  # library and line of C source
 
 
@@ -89,20 +86,24 @@ def _keep_copy(content: bytes) -> tuple[int, str]:
     return descriptor, path
 
 
-def check(contents: Contents) -> None:
-    """Raise CertificateError unless all parts can be parsed and key and certificate match."""
+def context_of(contents: Contents) -> ssl.SSLContext:
+    """A server's context; raises CertificateError unless all parts fit together."""
     private_copies = PrivateCopies(contents)
     try:
         server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        server_context.minimum_version = ssl.TLSVersion.TLSv1_2
+        server_context.set_alpn_protocols(["http/1.1"])  # API servers speak no other to webhooks
         certificate, key, *authority = private_copies.paths
         server_context.load_cert_chain(certificate, key, password=_no_password)
         for authority_path in authority:
             server_context.load_verify_locations(authority_path)
+            server_context.verify_mode = ssl.CERT_REQUIRED
     except (ssl.SSLError, CertificateError) as error:
         openssl_reason = _OPENSSL_PLACE.sub("", str(error))
         raise CertificateError(f"certificate and key cannot be used ({openssl_reason})") from None
     finally:
         private_copies.close()
+    return server_context
 
 
 def _no_password() -> str:
@@ -110,25 +111,34 @@ def _no_password() -> str:
     raise CertificateError("the key has a password")
 
 
+class LiveContext:
+    """The context of new connections in a web process; those that are open keep theirs."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._context = context_of(files.read())
+
+    def current(self) -> ssl.SSLContext:
+        """The newest context."""
+        return self._context
+
+    def renew(self) -> None:
+        """Read the files again; the context in use stays if they cannot be used."""
+        try:
+            self._context = context_of(self._files.read())
+        except CertificateError as error:
+            logger.error("TLS: %s; the certificate in use stays", error)  # noqa: TRY400 - its line says all
+
+
 class Watch:
-    """A thread that calls ``changed`` when the files have new contents that can be used."""
+    """Calls ``changed`` when the files have new contents that can be used."""
 
     def __init__(self, files: Files, changed: Callable[[], object]) -> None:
         self._files, self._changed = files, changed
         self._checked_contents = self._seen_contents = self._read_contents()
 
-    def start(self) -> None:
-        """Look every second, until the process ends."""
-
-        def run() -> None:
-            while True:
-                time.sleep(INTERVAL)
-                self.look()
-
-        threading.Thread(target=run, name="certificate-watch", daemon=True).start()
-
     def look(self) -> None:
-        """Read the files once, and check contents that are new and settled."""
+        """Read the files once, and check contents that are new; to be called every second or so."""
         contents_before, self._seen_contents = self._seen_contents, self._read_contents()
         # Contents count once two looks agree: one file is written after the other.
         if self._seen_contents != contents_before or self._seen_contents == self._checked_contents:
@@ -137,7 +147,7 @@ class Watch:
         try:
             if isinstance(self._seen_contents, str):
                 raise CertificateError(self._seen_contents)  # noqa: TRY301 - one way to report it
-            check(self._seen_contents)
+            context_of(self._seen_contents)
         except CertificateError as error:
             logger.error("TLS: %s; the certificate in use stays", error)  # noqa: TRY400 - its line says all
         else:

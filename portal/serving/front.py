@@ -1,9 +1,9 @@
-"""Front, the RSGI application: usual reviews answered in the event loop, other calls in threads.
+"""Front, the ASGI application: usual reviews answered in the event loop, other calls in threads.
 
 A review costs little and waits only for the writer, so one thread reads, prepares and answers them
 all. Threads answer every call that is unusual or may take long, by the same rules: unknown
 credentials, large or compressed bodies, hints, pages.
-Source: the RSGI specification, version 1.
+Source: the ASGI specification, version 3.0.
 """
 
 from __future__ import annotations
@@ -21,95 +21,110 @@ from policies.snapshot import marks
 from portal import graceful_shutdown
 from portal.logs import request_id
 from portal.middleware import name_of_request
-from portal.serving import probes
-from portal.serving.bodies import RefusedError
+from portal.serving.bodies import BodyLimit, RefusedError
 from portal.serving.lean import find
-from portal.serving.wsgi_bridge import WsgiBridge, client_of, refuse
+from portal.serving.probes import Probes
+from portal.serving.request_head import RequestHead, answer
+from portal.serving.wsgi_bridge import WsgiBridge, refuse
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from socket import socket
-
-    from granian.rsgi import HTTPProtocol, Scope  # type: ignore[attr-defined] # the same
+    from collections.abc import MutableMapping
 
     from portal.graceful_shutdown import Application
+    from portal.serving.request_head import Receive, Scope, Send
 
 LONGEST: Final = 64 * 1024  # bytes: parsing more would delay other reviews noticeably
-_HEADERS: Final = [(name.lower(), value) for name, value in respond.HEADERS.items()]
+_REVIEW: Final = BodyLimit(most=LONGEST, kept=LONGEST, is_known=True)
 
 
 class Front:
-    """The RSGI application on top of a WSGI application."""
+    """The ASGI application on top of a WSGI application."""
 
-    def __init__(self, others: Application) -> None:
-        self._wsgi = others
+    def __init__(self, wsgi_application: Application) -> None:
+        self.wsgi_application = wsgi_application
         self._https_only: bool = settings.SECURE_SSL_REDIRECT
 
-    def __rsgi_init__(self, loop: AbstractEventLoop) -> None:
+    def begin(self, loop: AbstractEventLoop) -> None:
         """Start to serve in this loop."""
         self._waiters = writer.Waiters(loop)
-        self._bridge = WsgiBridge(self._wsgi, loop, threads=settings.GATEHOUSE_WEB_THREADS)
+        self._bridge = WsgiBridge(self.wsgi_application, threads=settings.GATEHOUSE_WEB_THREADS)
+        self._probes = Probes(self.wsgi_application)
 
-    def answer_probes(self, listener: socket) -> None:
-        """Answer probes at a port of their own, too, from now on."""
-        probes.start(listener, self._wsgi)
-
-    def __rsgi_del__(self, loop: AbstractEventLoop) -> None:
+    def close(self) -> None:
         """Close, after the last answer."""
         self._waiters.close()
         self._bridge.close()
+        self._probes.close()
 
-    async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one call."""
-        usual_call = self._usual_call(scope)
-        if usual_call is None:
-            await self._bridge.answer(scope, protocol)
-            return
-        review_id = name_of_request(scope.headers.get("x-request-id", ""))
-        request_id.set(review_id)  # no reset: each call is a task with a context of its own
-        more_headers = [("x-request-id", review_id)]
         if graceful_shutdown.state.is_closing:
-            more_headers.append(("connection", "close"))
+            send = _closing(send)
+        head = RequestHead.of(scope)
+        if usual_call := self._usual_call(head, scope):
+            await self._answer_review(usual_call, head, receive, send)
+        elif head.path in self._probes.paths:
+            await self._probes(scope, receive, send)
+        else:
+            await self._bridge.answer(head, scope, receive, send)
+
+    async def _answer_review(
+        self, call: Call, head: RequestHead, receive: Receive, send: Send
+    ) -> None:
+        review_id = name_of_request(head.get("x-request-id"))
+        request_id.set(review_id)  # no reset: each call is a task with a context of its own
+        bodies, body = self._bridge.bodies, b""
         try:
-            promised_length = int(scope.headers.get("content-length", ""))
-            body = await self._bridge.bodies.whole(protocol, promised_length)
-            prepared_review = respond.prepare(lambda: body, call=usual_call)
+            body = await bodies.read(receive, int(head.get("content-length")), _REVIEW)
+            prepared_review = respond.prepare(lambda: body, call=call)
             if marks.present:
                 await waits.wait_in_loop(prepared_review)
             recorded = await waits.decide_in_loop(prepared_review.item, self._waiters.outcome)
-            answered = prepared_review.answer(recorded)
+            answered, status, headers = prepared_review.answer(recorded), 200, respond.HEADERS
         except RefusedError as error:
-            refuse(scope, protocol, error, more_headers)
+            await refuse(head, send, error, [("x-request-id", review_id)])
+            return
         except Exception as error:  # noqa: BLE001 - the outermost layer
             failure = respond.fail(error)
-            headers = [(key.lower(), header_value) for key, header_value in failure.headers.items()]
-            protocol.response_bytes(failure.status, headers + more_headers, failure.body)
-        else:
-            protocol.response_bytes(200, _HEADERS + more_headers, answered)
+            answered, status, headers = failure.body, failure.status, dict(failure.headers)
+        finally:
+            bodies.release(len(body))
+        await answer(send, status, [*headers.items(), ("x-request-id", review_id)], answered)
 
-    def _usual_call(self, scope: Scope) -> Call | None:
+    def _usual_call(self, head: RequestHead, scope: Scope) -> Call | None:
         """Recognise a review that can be answered at once; None for other calls."""
-        review_match = find(scope.path)
+        review_match = find(head.path)
         review_view: Any = review_match and review_match.func
         if review_match is None or "phase" not in review_view.view_initkwargs:
             return None  # also a hint, which queries the database
-        if scope.method != "POST" or (scope.scheme != "https" and self._https_only):
+        if head.method != "POST" or (scope["scheme"] != "https" and self._https_only):
             return None
-        headers: Any = scope.headers
-        body_length, host_headers = headers.get("content-length", ""), headers.get_all("host")
-        if not body_length.isdecimal() or int(body_length) > LONGEST or len(host_headers) > 1:
+        body_length = head.get("content-length")
+        if not head.is_plain or not body_length or int(body_length) > LONGEST:
             return None
-        if "transfer-encoding" in headers or "content-encoding" in headers:
+        if "content-encoding" in head.headers:
             return None
         cluster = review_match.kwargs["cluster"]
-        credential = review_match.kwargs.get("key") or bearer(headers.get("authorization", ""))
+        credential = review_match.kwargs.get("key") or bearer(head.get("authorization"))
         if not is_known(cluster, credential):
             return None
         return Call(
             cluster=cluster,
             phase=review_view.view_initkwargs["phase"],
-            client=f"{client_of(scope)} {headers.get('user-agent', '')}".strip(),
+            client=f"{scope['client'][0]} {head.get('user-agent')}".strip(),
             secret=credential,
             started=time.monotonic_ns(),
-            budget=respond.budget(scope.query_string),
+            budget=respond.budget(scope["query_string"].decode("latin-1")),
         )
+
+
+def _closing(send: Send) -> Send:
+    """Have answers end their connections: this process is about to end."""
+
+    async def send_closing(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], (b"connection", b"close")]
+        await send(message)
+
+    return send_closing

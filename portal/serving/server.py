@@ -1,57 +1,43 @@
-"""Server, granian's parent process: sockets in slots, web processes spawned, replaced, ended.
+"""Server, the parent of web processes: holds their sockets; starts, replaces and ends them.
 
-A socket of granian's is closed with the process that used it, and connections in its backlog are
-lost. Here the parent holds one listening socket for each process, and its successor takes it over.
-The successor is ready before the old process stops, which answers everything that it has accepted.
+The parent holds one listening socket for each process, and a successor takes over the socket with
+its backlog. The successor is ready before the old process stops, which answers everything that it
+has accepted.
 """
 
 from __future__ import annotations
 
 import logging
-import multiprocessing
-import os
-import resource
+import queue
+import signal
 import socket
 import sys
 import time
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
-from django.conf import settings
-from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
-from granian.http import HTTP1Settings
-from granian.log import LogLevels
-from granian.net import SocketSpec  # type: ignore[attr-defined] # it is there to be used
-from granian.server.mp import MPServer
-
-from portal import graceful_shutdown, logs
+from portal import graceful_shutdown
 from portal.serving import probes
-from portal.serving.application import build_front, load, run
-from portal.serving.certificate import CertificateError, Contents, Files, PrivateCopies, check
+from portal.serving.application import build_front
+from portal.serving.certificate import CertificateError, Files, Watch, context_of
+from portal.serving.connection import LONGEST_REQUEST
 from portal.serving.pauses import Pauses
+from portal.serving.web_process import WebProcess, end_all
 
 if TYPE_CHECKING:
-    import signal
-    from collections.abc import Collection, Iterable
-
-    from granian.server.mp import WorkerProcess
+    from collections.abc import Callable, Collection, Iterable
 
 logger = logging.getLogger(__name__)
 BACKLOG: Final = 1024
-MOST_CONNECTIONS: Final = 8192  # of one process
-FILES_FOR_OTHERS: Final = 256  # the database, logs, counters
 READY_WITHIN: Final = 60.0  # seconds
-LONGEST_REQUEST: Final = 30  # seconds: an API server waits no longer
-# Seconds until an idle connection is closed, or a request head must be complete. An API server
-# closes idle connections after 90: if we closed first, a review might be on its way and fail.
-IDLE_FOR: Final = 120
 SHORTEST_DRAIN: Final = 2.0  # seconds in which a connection in use has its next request
 LAST_REQUEST_WITHIN: Final = 0.5  # seconds for the first request of the last connections
-_PROCESS_STEP: Final = 0.05
+_STEP: Final = 0.05
+_TICK: Final = 1.0  # seconds between two looks at the certificate
 
 
-class Server(MPServer):
-    """granian for RSGI over HTTP/1.1 with sockets that outlive its processes.
+class Server:
+    """Web processes at one address.
 
     ``files`` enables TLS; ``drain`` is the number of seconds between failing ``/readyz`` and the
     end; ``probe_port``, if not 0, serves only probes.
@@ -66,253 +52,187 @@ class Server(MPServer):
         files: Files | None,
         probe_port: int = 0,
     ) -> None:
-        super().__init__(
-            "portal.serving.wsgi:application",
-            *address,
-            interface=Interfaces.RSGI,
-            http=HTTPModes.http1,  # API servers speak nothing else to webhooks
-            http1_settings=HTTP1Settings(header_read_timeout=IDLE_FOR * 1000),
-            websockets=False,
-            workers=workers,
-            loop=Loops.uvloop,
-            backlog=BACKLOG,
-            backpressure=connections(),
-            log_level=LogLevels.error,
-            # Its lines go through our handler, which removes credentials.
-            log_dictconfig=logs.logging_config(
-                settings.GATEHOUSE_LOG_LEVEL, settings.GATEHOUSE_LOG_FORMAT
-            ),
-            log_access=settings.GATEHOUSE_ACCESS_LOG,
-            log_access_format=logs.ACCESS_FORMAT,
-            respawn_failed_workers=True,
-            workers_kill_timeout=LONGEST_REQUEST,
-        )
-        self._drain = drain
-        self._tls_files = files
-        self._tls_copies: PrivateCopies | None = None
-        self._probe_listener = listen(address[0], probe_port) if probe_port else None
-        self._socket_slots: list[tuple[Any, socket.socket]] = []
-        self._pauses = Pauses()
         if files:
-            self.take(files.read())
+            context_of(files.read())  # raises CertificateError
+        self.workers, self.files = workers, files
+        self.is_stopping = False
+        self._is_reload_wanted = False
+        self._signals: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._drain = drain
+        self._listeners = listeners(*address, workers)
+        host, _ = address
+        self._probe_listener = listen(host, probe_port, probes.BACKLOG) if probe_port else None
+        self._pauses = Pauses()
+        self.processes: list[WebProcess] = []
         # Loaded once: processes that are forked from this one start within milliseconds.
-        is_forked = multiprocessing.get_start_method() == "fork"
-        self._front = build_front() if is_forked else None
+        self._front = build_front()
 
-    def take(self, contents: Contents) -> None:
-        """Use this certificate for processes that start from now on; raises CertificateError."""
-        check(contents)
-        copies_before, self._tls_copies = self._tls_copies, PrivateCopies(contents)
-        certificate, key, *authority = self._tls_copies.paths
-        # granian's own tuple: its constructor takes paths once, and cannot reload them.
-        self.ssl_ctx: Any = (
-            *(True, certificate, key, None, str(SSLProtocols.tls12)),
-            *(authority[0] if authority else None, [], bool(authority)),
-        )
-        if copies_before:
-            copies_before.close()
+    def serve(self) -> None:
+        """Serve until SIGTERM or SIGINT."""
+        self._handle_signals()
+        self.processes = [self.new_process(number) for number in range(self.workers)]
+        for process in self.processes:
+            process.start()
+        watch = Watch(self.files, self._renew) if self.files else None
+        while not self.is_stopping:
+            self.wait(_TICK, until=self._has_work)
+            self._work()
+            if watch:
+                watch.look()
+        self.stop()
 
-    # Sockets
-
-    def _init_shared_socket(self) -> None:
-        if sys.platform != "linux":
-            super()._init_shared_socket()
+    def reload(self) -> None:
+        """Replace all processes, if the certificate can be used."""
+        try:
+            if self.files:
+                context_of(self.files.read())
+        except CertificateError as error:
+            logger.error("TLS: %s; the certificate in use stays", error)  # noqa: TRY400 - its line says all
             return
-        # One socket for each process: with SO_REUSEPORT, each has a backlog of its own, which its
-        # successor inherits.
-        for _ in range(self.workers):
-            socket_holder = SocketSpec(self.bind_addr, self.bind_port, self.backlog).build()
-            owned_socket = socket.socket(fileno=socket_holder.get_fd())
-            owned_socket.set_inheritable(True)
-            self._socket_slots.append((socket_holder, owned_socket))
-
-    def _drop_shared_socket(self) -> None:
-        if self._probe_listener:
-            self._probe_listener.close()
-        super()._drop_shared_socket()  # type: ignore[no-untyped-call]
-        for _, owned_socket in self._socket_slots:
-            owned_socket.close()
-
-    # Processes
-
-    def new_process(self, idx: int) -> Any:
-        """A web process that is not started yet; ``is_ready()`` becomes true when it can serve."""
-        listener = None
-        if self._socket_slots:
-            socket_holder, self._sso = self._socket_slots[idx]
-            self._shd, listener = socket_holder, socket_holder.get_fd()
-        ready = multiprocessing.Event()
-        loader = partial(load, self._front, listener, ready, self._probe_listener)
-        new_worker = super()._spawn_worker(idx, run, loader)
-        new_worker.is_ready = ready.is_set  # type: ignore[attr-defined]
-        return new_worker
+        self.replace(range(self.workers))
+        logger.warning("web processes were replaced")
 
     def replace(self, numbers: Collection[int]) -> None:
         """Replace the web processes with these numbers by new ones."""
-        running_workers = {idx for idx in numbers if self.wrks[idx].inner.is_alive()}
-        if ended_workers := set(numbers) - running_workers:
-            self._replace_ended(ended_workers)
-        if running_workers:
-            self._replace_running(running_workers)
+        running = {number for number in numbers if self.processes[number].is_alive()}
+        if ended := set(numbers) - running:
+            self._replace_ended(ended)
+        if running:
+            self._replace_running(running)
 
-    def _replace_running(self, numbers: set[int]) -> None:
-        """Start successors of running processes, then stop these; none stops if a start fails."""
-        successors = self._start_successors(numbers)
-        if self._wait_for_successors(successors) != successors:
-            _end_processes(successors.values(), within=1)
-            if not self.interrupt_signal:
-                logger.error("new web processes did not start: the old ones go on as before")
-            return
-        old_workers = self._adopt_successors(successors)
-        living_workers = [worker for worker in old_workers if worker.is_alive()]
-        for worker in living_workers:
-            worker.interrupt_by_parent = True  # granian must not restart it
-            send_signal(worker, graceful_shutdown.REPLACED)
-        if living_workers:
-            self.wait(max(self._drain, SHORTEST_DRAIN))
-        _end_processes(old_workers, within=LONGEST_REQUEST)
+    def new_process(self, number: int) -> WebProcess:
+        """A web process that is not started yet."""
+        listener = self._listeners[number]
+        return WebProcess(self._front, listener, self.files, self._probe_listener)
 
-    def _replace_ended(self, ended: set[int]) -> None:
-        """Start successors of processes that ended, with growing pauses, until all are ready."""
-        # granian gives up after crashes in a row. What ends web processes (memory, a kill) passes,
-        # and a portal that gave up would not come back.
-        ended_idx = set(ended)
-        while ended_idx and not self.interrupt_signal:
-            respawn_pause = self._pauses.next()
-            logger.warning(
-                "web processes ended: %d are started again in %.1f s", len(ended_idx), respawn_pause
-            )
-            self.wait(respawn_pause)
-            successors = self._start_successors(ended_idx)
-            ready = self._wait_for_successors(successors)
-            _end_processes([successors[idx] for idx in successors.keys() - ready.keys()], within=1)
-            self._adopt_successors(ready)
-            ended_idx -= ready.keys()
-            # Processes that ended meanwhile join this round, and need not wait for its end.
-            ended_idx |= set(self.interrupt_children)
-            self.interrupt_children.clear()
-
-    def _start_successors(self, numbers: Iterable[int]) -> dict[int, Any]:
-        successors = {idx: self.new_process(idx) for idx in sorted(numbers)}
-        for process in successors.values():
-            process.interrupt_by_parent = (
-                True  # granian must not restart it: we do, until it is ready
-            )
-            process.start()
-        return successors
-
-    def _adopt_successors(self, ready: dict[int, Any]) -> list[Any]:
-        """Hand these processes to granian's loop; returns those that they replace."""
-        old_workers = []
-        for idx, process in ready.items():
-            process.interrupt_by_parent = False
-            old_workers.append(self.wrks[idx])
-            self.wrks[idx] = process
-            if not process.is_alive() and idx not in self.interrupt_children:
-                # It ended before this hand-over, so granian was not notified.
-                self.interrupt_children.append(idx)
-                self.main_loop_interrupt.set()
-        return old_workers
-
-    def _wait_for_successors(self, successors: dict[int, Any]) -> dict[int, Any]:
-        """Wait until each is ready or has ended; returns those that are ready."""
-        ready_deadline = time.monotonic() + READY_WITHIN
-        while time.monotonic() < ready_deadline and not self.interrupt_signal:
-            if all(process.is_ready() or not process.is_alive() for process in successors.values()):
-                break
-            time.sleep(_PROCESS_STEP)
-        return {
-            idx: process
-            for idx, process in successors.items()
-            if process.is_ready() and process.is_alive()
-        }
-
-    def wait(self, seconds: float) -> None:
-        """Wait, or until the server is stopped."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and not self.interrupt_signal:
-            time.sleep(_PROCESS_STEP)
-
-    # Methods that granian's loop calls; its own target and loader know nothing of successors
-
-    def _spawn_worker(  # type: ignore[override]  # as granian calls it
-        self, idx: int, target: Any, callback_loader: Any
-    ) -> WorkerProcess:
-        del target, callback_loader
-        process: WorkerProcess = self.new_process(idx)
-        return process
-
-    def _respawn_workers(
-        self, workers: Iterable[int], spawn_target: Any, target_loader: Any, delay: float = 0
+    def wait(
+        self, seconds: float, *, until: Callable[[], bool] = bool, step: float = _TICK
     ) -> None:
-        del spawn_target, target_loader, delay
-        self.replace(list(workers))
+        """Wait so long, or until the server is stopped, or until something is true.
 
-    def _reload(self, spawn_target: Any, target_loader: Any) -> None:
-        """On SIGHUP, or when the files changed: replace all processes, if the files are valid."""
-        del spawn_target, target_loader
-        self.reload_signal = False
-        self.main_loop_interrupt.clear()
-        try:
-            if self._tls_files:
-                self.take(self._tls_files.read())
-        except CertificateError as error:
-            logger.error("TLS: %s; the certificate in use stays", error)  # noqa: TRY400 - its line says all
-        else:
-            self.replace(range(self.workers))
-            logger.warning("web processes were replaced")
-        # The clear above may have swallowed a stop, or the end of a process.
-        if self.interrupt_signal or self.interrupt_children:
-            self.main_loop_interrupt.set()
+        That is looked at after each signal, and every ``step`` seconds.
+        """
+        deadline = time.monotonic() + seconds
+        while not until() and not self.is_stopping:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                return
+            with suppress(queue.Empty):
+                self._signals.get(timeout=min(remaining, step))
 
-    def _stop_workers(self) -> None:
+    def stop(self) -> None:
         """Fail ``/readyz`` for as long as configured, then let each process finish its requests."""
         if self._drain:
             for number, seconds in (
                 (graceful_shutdown.STOPPING, self._drain),
                 (graceful_shutdown.REPLACED, LAST_REQUEST_WITHIN),
             ):
-                for process in self.wrks:
-                    send_signal(process, number)
+                for process in self.processes:
+                    process.send(number)
                 time.sleep(seconds)
-        super()._stop_workers()  # type: ignore[no-untyped-call]
-        if self._tls_copies:
-            self._tls_copies.close()
+        end_all(self.processes, within=LONGEST_REQUEST)
+        for listener in self._listeners:
+            listener.close()
+        if self._probe_listener:
+            self._probe_listener.close()
+
+    def _handle_signals(self) -> None:
+        def stop(number: int, _frame: object) -> None:
+            self.is_stopping = True
+            self._signals.put(number)
+
+        def reload(number: int, _frame: object) -> None:
+            self._is_reload_wanted = True
+            self._signals.put(number)
+
+        signal.signal(signal.SIGTERM, stop)
+        signal.signal(signal.SIGINT, stop)
+        signal.signal(signal.SIGHUP, reload)
+        signal.signal(signal.SIGCHLD, lambda number, _frame: self._signals.put(number))
+
+    def _has_work(self) -> bool:
+        return self._is_reload_wanted or bool(self._ended())
+
+    def _work(self) -> None:
+        if ended := self._ended():
+            self.replace(ended)
+        if self._is_reload_wanted and not self.is_stopping:
+            self._is_reload_wanted = False
+            self.reload()
+
+    def _ended(self) -> set[int]:
+        return {number for number, process in enumerate(self.processes) if not process.is_alive()}
+
+    def _renew(self) -> None:
+        for process in self.processes:
+            process.send(signal.SIGHUP)
+        logger.warning("web processes show the new certificate")
+
+    def _replace_running(self, numbers: set[int]) -> None:
+        """Start successors of running processes, then stop these; none stops if a start fails."""
+        successors = self._start(numbers)
+        if self._wait_until_ready(successors) != successors:
+            end_all(successors.values(), within=1)
+            if not self.is_stopping:
+                logger.error("new web processes did not start: the old ones go on as before")
+            return
+        predecessors = [self.processes[number] for number in sorted(numbers)]
+        self._adopt(successors)
+        for process in predecessors:
+            process.send(graceful_shutdown.REPLACED)
+        self.wait(max(self._drain, SHORTEST_DRAIN))
+        end_all(predecessors, within=LONGEST_REQUEST)
+
+    def _replace_ended(self, ended: set[int]) -> None:
+        """Start successors of processes that ended, with growing pauses, until all are ready."""
+        # What ends web processes (memory, a kill) passes, and a portal that gave up would not
+        # come back.
+        while ended and not self.is_stopping:
+            pause = self._pauses.next()
+            logger.warning("web processes %s ended; new ones in %.1f s", sorted(ended), pause)
+            self.wait(pause)
+            successors = self._start(ended)
+            ready = self._wait_until_ready(successors)
+            failed = [successors[number] for number in successors.keys() - ready.keys()]
+            end_all(failed, within=1)
+            self._adopt(ready)
+            ended = self._ended()  # also those that ended meanwhile
+
+    def _start(self, numbers: Iterable[int]) -> dict[int, WebProcess]:
+        successors = {number: self.new_process(number) for number in sorted(numbers)}
+        for process in successors.values():
+            process.start()
+        return successors
+
+    def _adopt(self, ready: dict[int, WebProcess]) -> None:
+        for number, process in ready.items():
+            self.processes[number] = process
+
+    def _wait_until_ready(self, successors: dict[int, WebProcess]) -> dict[int, WebProcess]:
+        """Wait until each is ready or has ended; returns those that are ready."""
+
+        def is_settled() -> bool:
+            return all(each.is_ready() or not each.is_alive() for each in successors.values())
+
+        self.wait(READY_WITHIN, until=is_settled, step=_STEP)
+        return {
+            number: process
+            for number, process in successors.items()
+            if process.is_ready() and process.is_alive()
+        }
 
 
-def connections() -> int:
-    """The number of connections of one process: as many as its limit of open files allows.
-
-    Raises that limit as far as possible, and leaves a share of it for other files.
-    """
-    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft_limit != hard_limit:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
-    open_files = MOST_CONNECTIONS * 2 if hard_limit == resource.RLIM_INFINITY else hard_limit
-    return min(MOST_CONNECTIONS, max(open_files - FILES_FOR_OTHERS, open_files // 2))
+def listeners(host: str, port: int, workers: int) -> list[socket.socket]:
+    """A listening socket for each process; raises OSError."""
+    if sys.platform != "linux":  # elsewhere the kernel does not spread callers over several
+        return [listen(host, port, BACKLOG)] * workers
+    # With SO_REUSEPORT each has a backlog of its own, which a successor inherits.
+    first, *_ = found = [listen(host, port, BACKLOG, reuse_port=True)]
+    port = first.getsockname()[1]
+    return found + [listen(host, port, BACKLOG, reuse_port=True) for _ in range(workers - 1)]
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Open the socket of probes, which all processes share; raises OSError."""
+def listen(host: str, port: int, backlog: int, *, reuse_port: bool = False) -> socket.socket:
+    """Open a listening socket; raises OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=probes.BACKLOG)
-
-
-def _end_processes(processes: Iterable[Any], *, within: float) -> None:
-    terminated = list(processes)
-    for process in terminated:
-        process.terminate()
-    kill_deadline = time.monotonic() + within
-    for process in terminated:
-        process.join(max(kill_deadline - time.monotonic(), _PROCESS_STEP))
-        if process.is_alive():
-            process.kill()
-            process.join()
-
-
-def send_signal(process: Any, number: signal.Signals) -> None:
-    """Send a signal to a web process, if it still exists."""
-    try:
-        os.kill(process.inner.pid, number)
-    except ProcessLookupError:
-        return
+    return socket.create_server((host, port), family=family, backlog=backlog, reuse_port=reuse_port)
