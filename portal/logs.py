@@ -9,6 +9,7 @@ import time
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
@@ -133,7 +134,7 @@ class AccessLog:
             fields = {
                 "addr": scope["client"][0] if scope["client"] else "-",
                 "method": scope["method"],
-                "path": scope["path"],
+                "path": quote(scope["path"]),  # decoded, it could break the line
                 "status": status,
                 "dt_ms": (time.monotonic() - start) * 1000,
             }

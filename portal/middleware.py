@@ -60,7 +60,11 @@ class ProbeMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer a probe, or pass the request on."""
         probe = views.PROBES.get(request.path_info)
-        return probe(request) if probe else self.get_response(request)
+        if probe is None:
+            return self.get_response(request)
+        response: HttpResponse = probe(request)
+        response.headers["Content-Length"] = str(len(response.content))
+        return response
 
 
 class ThrottledMiddleware:

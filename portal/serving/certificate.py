@@ -44,12 +44,15 @@ class Files:
     authority: Path | None = None
 
     def read(self) -> Contents:
-        """Read the files; raises CertificateError if one cannot be read."""
+        """Read the files; raises CertificateError if one cannot be used as it is."""
         try:
             authority = self.authority.read_bytes() if self.authority else b""
-            return Contents(self.certificate.read_bytes(), self.key.read_bytes(), authority)
+            contents = Contents(self.certificate.read_bytes(), self.key.read_bytes(), authority)
         except OSError as error:
             raise CertificateError(f"{error.filename} cannot be read ({error.strerror})") from None
+        if self.authority and not authority:  # or callers without a certificate would be let in
+            raise CertificateError(f"{self.authority} is empty")
+        return contents
 
 
 class PrivateCopies:

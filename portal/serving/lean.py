@@ -96,9 +96,9 @@ class LeanHandler:
             # Django does this in a signal handler after each request; nobody sends signals here.
             _give_back_connections()
         status = f"{response.status_code} {response.reason_phrase}"
-        start_response(status, list(response.items()))
-        # A list is sent in one piece. The response has nothing to close.
-        return [response.content]
+        content: bytes = response.content
+        start_response(status, [*response.items(), ("Content-Length", str(len(content)))])
+        return [content]  # the response has nothing to close
 
 
 def call_view(request: HttpRequest) -> HttpResponse:

@@ -7,12 +7,13 @@ slow callers delay a probe.
 
 from __future__ import annotations
 
+import asyncio
 from threading import Thread
 from typing import TYPE_CHECKING, Final
 
-import uvicorn
+import uvloop
 
-from portal.serving.connection import ConnectionBounds
+from portal.serving.connection import Acceptor, server_of
 from portal.serving.request_head import RequestHead, answer
 from portal.serving.wsgi_bridge import call_wsgi, in_threads
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from portal.serving.request_head import Receive, Scope, Send
 
 IDLE_FOR: Final = 2  # seconds
-MOST: Final = 256  # connections at a time; a further one is closed
+MOST: Final = 256  # connections at a time; others wait
 BACKLOG: Final = 128
 PATHS: Final = (("/livez",), ("/readyz", "/healthz"), ("/metrics",))
 """A thread for each group: probes without a query do not wait for those with one."""
@@ -55,7 +56,12 @@ class Probes:
 
 def start(listener: socket.socket, application: Application) -> None:
     """Answer probes at a listening socket, until the process ends."""
-    bounds = ConnectionBounds(most=MOST, idle_for=IDLE_FOR)
-    # A loop of its own: the other one prepares reviews and may be busy.
-    run = uvicorn.Server(bounds.config(Probes(application))).run
-    Thread(target=run, args=([listener],), name="probe-port", daemon=True).start()
+    server = server_of(Probes(application), idle_for=IDLE_FOR)
+    acceptor = Acceptor(listener=listener, server=server, most=MOST)
+
+    def run() -> None:
+        # A loop of its own: the other one prepares reviews and may be busy.
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(acceptor.serve())
+
+    Thread(target=run, name="probe-port", daemon=True).start()

@@ -1,15 +1,13 @@
-"""``run``, a web process from its start to its end: signals, loop, listener let go, commit."""
+"""``run``, a web process from its start to its end: signals, loop, commit; its connections."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import multiprocessing
 import resource
 import signal
 from typing import TYPE_CHECKING, Any, Final
 
-import uvicorn
 import uvloop
 from django.conf import settings
 
@@ -18,16 +16,17 @@ from portal.logs import AccessLog
 from portal.serving import probes
 from portal.serving.application import begin, finish, settle
 from portal.serving.certificate import LiveContext
-from portal.serving.connection import ConnectionBounds
+from portal.serving.connection import Acceptor, server_of
 
 if TYPE_CHECKING:
     import socket
     from multiprocessing.synchronize import Event
 
+    import uvicorn
+
     from portal.serving.certificate import Files
     from portal.serving.front import Front
 
-logger = logging.getLogger(__name__)
 MOST_CONNECTIONS: Final = 8192
 FILES_FOR_OTHERS: Final = 256  # the database, logs, counters
 # Seconds until an idle connection is closed. An API server closes idle connections after 90: if we
@@ -45,65 +44,54 @@ def run(
 ) -> None:
     """Serve until stopped and the last request is answered, then commit the rest."""
     live_context = LiveContext(files) if files else None
-    bounds = ConnectionBounds(
+    application: Any = AccessLog(front) if settings.GATEHOUSE_ACCESS_LOG else front
+    acceptor = Acceptor(
+        listener=listener,
+        server=server_of(application, idle_for=IDLE_FOR),
         most=connections(),
-        idle_for=IDLE_FOR,
         tls_context=live_context.current if live_context else None,
     )
-    application: Any = AccessLog(front) if settings.GATEHOUSE_ACCESS_LOG else front
-    server = uvicorn.Server(bounds.config(application))
-    _handle_signals(server, live_context)
+    _handle_signals(acceptor.server, live_context)
     if probe_listener:  # first: loading may wait for the database
         probes.start(probe_listener, front.wsgi_application)
     begin()
     settle()
     ready.set()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(front, server, listener))
+        runner.run(_serve(front, acceptor))
     finish(COMMIT_WITHIN)
 
 
 def _handle_signals(server: uvicorn.Server, live_context: LiveContext | None) -> None:
-    """Until the loop runs, and for signals that the loop does not need to hear of."""
-
     def stop(*_: object) -> None:
-        server.should_exit = True  # uvicorn sends itself the signal again at its end
+        server.should_exit = True  # uvicorn sends the signal again at its end
 
     def renew(*_: object) -> None:
         if live_context:
             live_context.renew()
 
-    graceful_shutdown.listen_for_signals(stop)
+    graceful_shutdown.listen_for_signals(stop)  # until the loop runs
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it too, and stops us in order
     signal.signal(signal.SIGHUP, renew)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
-async def _serve(front: Front, server: uvicorn.Server, listener: socket.socket) -> None:
+async def _serve(front: Front, acceptor: Acceptor) -> None:
     loop = asyncio.get_running_loop()
-
-    def let_go() -> None:
-        """Accept no more; who waits in the backlog is accepted by the successor."""
-        if not server.started:
-            server.should_exit = True
-            return
-        for each in server.servers:
-            each.close()
-
-    def leave() -> None:
-        """Stop like the parent, which cannot stop this process any more."""
-        loop.remove_reader(parent_sentinel)
-        server.should_exit = True
-
-    graceful_shutdown.listen_for_signals(lambda: loop.call_soon_threadsafe(let_go))
+    graceful_shutdown.listen_for_signals(lambda: loop.call_soon_threadsafe(acceptor.let_go))
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent_sentinel = parent.sentinel
-        loop.add_reader(parent_sentinel, leave)
+    assert parent is not None  # noqa: S101 - WebProcess starts this process
+
+    def stop() -> None:
+        """Stop as on SIGTERM: the parent was killed, and cannot stop this process any more."""
+        loop.remove_reader(parent.sentinel)
+        acceptor.server.should_exit = True
+
+    loop.add_reader(parent.sentinel, stop)
     front.begin(loop)
     try:
-        await server.serve([listener])
+        await acceptor.serve()
     finally:
         front.close()
 

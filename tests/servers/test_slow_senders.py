@@ -146,10 +146,26 @@ def test_body_of_unknown_length_is_refused_where_it_passes_the_bound(portal: Por
     assert portal.says(head, b"20000\r\n" + b"x" * 0x20000 + b"\r\n") == 413
 
 
-def test_body_that_ends_early_is_a_bad_request(portal: Portal) -> None:
+def test_caller_that_sends_no_more_has_gone(portal: Portal) -> None:
     for path in (portal.review()[0], "/api/v1/token/"):
         head = f"POST {path} HTTP/1.1\nHost: x\nContent-Length: 200"
-        assert portal.says(head, b'{"a":', ends=True) == 400
+        assert portal.says(head, b'{"a":', ends=True) == 0
+
+
+@pytest.mark.parametrize("padding", [70_000, 5_000_000], ids=["70 kB", "5 MB"])
+def test_head_that_is_too_large_is_refused(portal: Portal, padding: int) -> None:
+    with socket.create_connection(("127.0.0.1", portal.port), timeout=15) as line:
+        with contextlib.suppress(OSError):  # closed before all was sent
+            line.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * padding)
+        with contextlib.suppress(ConnectionResetError):  # what was sent after it is not read
+            assert int(line.recv(64).split()[1]) == 431
+
+
+def test_bare_line_feed_and_encoded_slash_are_bad_requests(portal: Portal) -> None:
+    with socket.create_connection(("127.0.0.1", portal.port), timeout=15) as line:
+        line.sendall(b"GET /livez HTTP/1.1\nHost: x\n\n")
+        assert int(line.recv(64).split()[1]) == 400
+    assert portal.says("GET /clusters/a%2Fb/ HTTP/1.1\nHost: x") == 400
 
 
 def test_two_hosts_are_a_bad_request(portal: Portal) -> None:

@@ -11,17 +11,17 @@ import sys
 import warnings
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from portal.health.probe import is_ready
 from tests.callers import answers_of, calling, insecure
-from tests.processes import ROOT, free_port, running, wait_for
+from tests.processes import ROOT, children_of, free_port, running, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.servers
 
@@ -124,12 +124,32 @@ def test_new_certificate_is_shown_and_no_call_is_lost(
         answers_of(callers, 30)
         before = started.certificate()
         renew(started.folder)
-        wait_for(lambda: "web processes were replaced" in started.log.read_text())
-        seen = len(callers.certificates)
+        wait_for(lambda: "web processes show the new certificate" in started.log.read_text())
+        with started.connection(insecure()) as line:
+            assert line.sock.getpeercert(binary_form=True) == started.certificate()  # type: ignore[attr-defined]
         answers_of(callers, 60)
         assert callers.failures == []
         assert before in callers.certificates
-        assert set(callers.certificates[seen - 1 :]) == {started.certificate()}
+
+
+def test_processes_are_replaced_and_no_call_is_lost(
+    web: Callable[..., contextmanager[Web]],
+) -> None:
+    with web() as started, calling(lambda: started.port, tls=True) as callers:
+        answers_of(callers, 30)
+        before = children_of(started.process.pid)
+        os.kill(started.process.pid, signal.SIGHUP)
+        wait_for(lambda: "web processes were replaced" in started.log.read_text())
+        answers_of(callers, 60)
+        assert callers.failures == []
+        assert not set(before) & set(children_of(started.process.pid))
+
+
+def test_processes_end_with_their_parent(web: Callable[..., contextmanager[Web]]) -> None:
+    with web() as started:
+        left = children_of(started.process.pid)
+        started.process.kill()
+        wait_for(lambda: not any(Path(f"/proc/{each}").exists() for each in left))
 
 
 def test_pair_that_does_not_fit_is_kept_out(web: Callable[..., contextmanager[Web]]) -> None:
