@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     Figures = Mapping[str, Sequence[Mapping[str, float]]]
     """By subject and load, ``"Gatehouse | spread | c32"``, a mapping of metrics for each round."""
 
-RAW: Final = "raw WSGI echo"
+RAW: Final = "raw ASGI echo"
 LEAN: Final = "DRF-lean echo"
 DEFAULT: Final = "DRF-default echo"
 ENGINE: Final = "engine only"

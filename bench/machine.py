@@ -25,7 +25,7 @@ RESULTS: Final = ROOT / "bench" / "results"
 BUILT: Final = RESULTS / "peers"
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 PAGE: Final = os.sysconf("SC_PAGE_SIZE")
-LIBRARIES: Final = ("django", "djangorestframework", "granian", "psycopg", "orjson", "msgspec")
+LIBRARIES: Final = ("django", "djangorestframework", "uvicorn", "psycopg", "orjson", "msgspec")
 WRITES: Final = 200
 READS: Final = 2000
 

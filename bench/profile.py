@@ -1,13 +1,14 @@
 """Where the product's time goes: `python -m bench profile`.
 
-The stages of one review come from `bench.stages`. Under load a sampler in each worker asks each
-thread every millisecond how much CPU it has used since (Linux counts it in nanoseconds) and books
-that on the stack the thread stands at: waiting costs nothing and C code counts. A thread that waits
-for the writer has done its work, which cannot be placed: the lists of functions leave it out.
+The stages of one review come from `bench.stages`. Under load, a sampler in each web process asks
+each thread every millisecond how much CPU it has used since (Linux counts it in nanoseconds) and
+books that on the stack the thread stands at: waiting costs nothing and C code counts. A thread that
+waits for the writer has done its work, which cannot be placed: the lists of functions leave it out.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from bench import figures, run, servers
 from bench.load import Load
+from portal import serve
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -42,7 +44,9 @@ TITLES: Final = {
 
 
 def sample(folder: Path) -> None:
-    """Look at all other threads until the process ends."""
+    """Look at all other threads until the process ends, once it serves."""
+    while not gc.get_freeze_count():  # ``settle`` freezes what is loaded, just before
+        time.sleep(PACE)
     sys.setswitchinterval(SWITCH)
     costs = {kind: Counter[str]() for kind in TITLES}
     seen = {threading.get_ident(): sys.maxsize}
@@ -56,7 +60,7 @@ def sample(folder: Path) -> None:
                 if spent <= 0:
                     continue
                 seen[identity] = used
-                name = names.get(identity, "the web server's own").rstrip("0123456789-_() ")
+                name = names.get(identity, "no thread of Python's").rstrip("0123456789-_() ")
                 costs["threads"][name] += spent
                 stack = [_place(each.f_code) for each, _ in traceback.walk_stack(frame)]
                 if not stack[0].endswith(WAITS):
@@ -79,10 +83,11 @@ def measure(made: Run) -> int:
     for name in ("product", "stages"):
         made.databases.clone("seeded", name)
     print(made.run("bench.stages", made.secret, name="stages"))
+    product = servers.product("product", made.secret)
     subject = replace(
-        servers.product("product", made.secret),
-        words=servers.granian("bench.profile:application", interface="rsgi"),
-        environment={FOLDER: str(folder)},
+        product,
+        words=[sys.executable, "-m", "bench.profile"],
+        environment={**product.environment, FOLDER: str(folder)},
     )
     for label, namespaces in run.QUOTAS.items():
         with made.start(subject) as server:
@@ -101,10 +106,11 @@ def measure(made: Run) -> int:
     return 0
 
 
-if FOLDER in os.environ:
-    # The web server imports this as the product's own door, with a sampler behind it.
-    from portal.serving.application import begin, build_front
-
-    application = build_front()
-    begin()
+def _start_sampler() -> None:
     threading.Thread(target=sample, args=(Path(os.environ[FOLDER]),), daemon=True).start()
+
+
+if __name__ == "__main__":
+    # The product's own entry; each web process that its parent forks has a sampler.
+    os.register_at_fork(after_in_child=_start_sampler)
+    sys.exit(serve.main())

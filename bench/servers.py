@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 WORKERS: Final = os.cpu_count() or 1
 ECHO_THREADS: Final = 8
 BASELINE_THREADS: Final = 16
-IDLE_FOR: Final = 60_000  # milliseconds, the most there is: few connections end between two turns
+IDLE_FOR: Final = 60  # seconds: few connections end between two turns
 # One key for all processes of a run, so that one credential opens all databases.
 SECRET_KEY: Final = secrets.token_hex(32)
 
@@ -98,32 +98,33 @@ def make_certificate(folder: Path) -> Path:
     return folder / "tls.crt"
 
 
-def granian(target: str, *options: str, threads: int = 1, interface: str = "wsgi") -> list[str]:
+def uvicorn(target: str, *options: str) -> list[str]:
     """The web server's words; the same TLS, workers and HTTP for all."""
     return [
-        str(Path(sys.executable).with_name("granian")),
-        *("--interface", interface, "--no-ws", "--http", "1", "--log-level", "warning"),
-        *("--host", "127.0.0.1", "--port", "{port}"),
-        *("--workers", str(WORKERS), "--blocking-threads", str(threads)),
-        *("--ssl-certificate", "{certificate}", "--ssl-keyfile", "{key}"),
-        *("--ssl-protocol-min", "tls1.2"),
-        *("--http1-header-read-timeout", str(IDLE_FOR)),
+        str(Path(sys.executable).with_name("uvicorn")),
+        *("--interface", "asgi3", "--loop", "uvloop", "--http", "httptools"),
+        *("--ws", "none", "--lifespan", "off", "--log-level", "warning"),
+        *("--no-access-log", "--no-server-header", "--no-proxy-headers"),
+        *("--host", "127.0.0.1", "--port", "{port}", "--workers", str(WORKERS)),
+        *("--ssl-certfile", "{certificate}", "--ssl-keyfile", "{key}"),
+        *("--timeout-keep-alive", str(IDLE_FOR)),
         *options,
         target,
     ]
 
 
 def django(name: str, subject: str, *, threads: int = ECHO_THREADS, **more: Any) -> Subject:
-    """A subject that is served by Django, behind the same web server."""
-    words = granian("django.core.wsgi:get_wsgi_application", "--factory", threads=threads)
+    """A subject that is served by Django, in threads behind the same web server."""
+    words = uvicorn("bench.subjects.threads:django", "--factory")
     settings = {"DJANGO_SETTINGS_MODULE": "bench.subjects.settings", "SUBJECT": subject}
-    return Subject(name=name, words=words, environment=settings | more.pop("around", {}), **more)
+    around = {**settings, "SUBJECT_THREADS": str(threads), **more.pop("around", {})}
+    return Subject(name=name, words=words, environment=around, **more)
 
 
 def floors() -> list[Subject]:
     """The echoes, and the engine without a database; the lean one beside the product."""
     return [
-        Subject(name=figures.RAW, words=granian("bench.subjects:echo", threads=ECHO_THREADS)),
+        Subject(name=figures.RAW, words=uvicorn("bench.subjects:echo")),
         django(figures.ENGINE, "engine", path="/engine"),
         django(figures.DEFAULT, "default", path="/default"),
         django(figures.LEAN, "lean", path="/lean"),
