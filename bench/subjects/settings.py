@@ -1,12 +1,12 @@
-"""Django's settings of each subject: the product's for the baseline, next to none for others."""
+"""Django's settings of each subject: the product's where it runs its code, next to none else."""
 
 from __future__ import annotations
 
 import os
 
 SUBJECT = os.environ["SUBJECT"]
-if SUBJECT == "baseline":
-    from portal.settings import *  # noqa: F403 - the same database, models and key
+if SUBJECT in {"baseline", "engine"}:
+    from portal.settings import *  # noqa: F403 - the same models, database and key
     from portal.settings import DATABASES, GATEHOUSE_WEB_THREADS
 
     if "pool" in DATABASES["default"]["OPTIONS"]:
