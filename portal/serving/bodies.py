@@ -69,8 +69,8 @@ class Bodies:
 
 async def _receive_all(receive: Receive, body_pieces: _BodyPieces) -> None:
     """Raises TimeoutError, and RefusedError (413, 503, 400 if the body ends early)."""
-    async with asyncio.timeout(GRACE) as time_limit:
-        read_start = asyncio.get_running_loop().time()
+    time_limit = _TimeLimit(body_pieces)
+    try:
         while True:
             message = await receive()
             if message["type"] != "http.request":  # the caller has gone
@@ -78,8 +78,41 @@ async def _receive_all(receive: Receive, body_pieces: _BodyPieces) -> None:
             body_pieces.add(message.get("body", b""))
             if not message.get("more_body"):
                 return
-            seconds = min(LONGEST, GRACE + body_pieces.size / RATE)
-            time_limit.reschedule(read_start + seconds)
+    except asyncio.CancelledError:
+        time_limit.raise_if_over()
+        raise
+    finally:
+        time_limit.end()
+
+
+class _TimeLimit:
+    """Cancels the current task once a body is too slow.
+
+    ``asyncio.timeout`` would have to be moved with each piece; this looks at the size when it ends.
+    """
+
+    def __init__(self, body_pieces: _BodyPieces) -> None:
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        self._body_pieces, self._start = body_pieces, self._loop.time()
+        self._is_over = False
+        self._timer = self._loop.call_at(self._start + GRACE, self._look)
+
+    def _look(self) -> None:
+        due = self._start + min(LONGEST, GRACE + self._body_pieces.size / RATE)
+        if self._loop.time() < due:
+            self._timer = self._loop.call_at(due, self._look)
+        elif self._task is not None:
+            self._is_over = self._task.cancel()
+
+    def raise_if_over(self) -> None:
+        """Raise TimeoutError if the task was cancelled for this; it goes on, to answer."""
+        if self._is_over and self._task is not None:
+            self._task.uncancel()
+            raise TimeoutError
+
+    def end(self) -> None:
+        """The body is read."""
+        self._timer.cancel()
 
 
 class _BodyPieces:

@@ -37,10 +37,9 @@ async def bound_of(
 
     ``in_thread(function, *arguments)`` looks up a credential that is not in memory.
     """
-    headers = head.headers
     if head.method in _BODILESS:
         return None
-    if "content-length" not in headers and "transfer-encoding" not in headers:
+    if b"content-length" not in head and b"transfer-encoding" not in head:
         return None
     review_match = find(head.path)
     if review_match is not None:
@@ -55,13 +54,12 @@ async def _bound_of_review(
     review_match: ResolverMatch, head: RequestHead, in_thread: Callable[..., Awaitable[bool]]
 ) -> BodyLimit | None:
     # The view refuses each of the calls below by their headers, without reading a body.
-    headers = head.headers
-    if head.method != "POST" or "content-length" not in headers:
+    if head.method != "POST" or b"content-length" not in head:
         return None
-    if headers.get("content-encoding", "identity").lower() != "identity":
+    if head.get(b"content-encoding").lower() not in {"", "identity"}:
         return None
     cluster = review_match.kwargs["cluster"]
-    credential = review_match.kwargs.get("key") or bearer(head.get("authorization"))
+    credential = review_match.kwargs.get("key") or bearer(head.get(b"authorization"))
     if is_known(cluster, credential) or await in_thread(is_callers, cluster, credential):
         return _REVIEW
     return None
@@ -69,9 +67,9 @@ async def _bound_of_review(
 
 def _names_somebody(head: RequestHead) -> bool:
     """Whether the headers have a token or a session; only the database knows if it is valid."""
-    if head.get("authorization"):
+    if head.get(b"authorization"):
         return True
     try:
-        return settings.SESSION_COOKIE_NAME in SimpleCookie(head.get("cookie"))
+        return settings.SESSION_COOKIE_NAME in SimpleCookie(head.get(b"cookie"))
     except CookieError:
         return False

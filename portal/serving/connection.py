@@ -1,24 +1,26 @@
-"""Acceptor of a listening socket, Connection within bounds: heads, silence, slow readers, TLS.
+"""Acceptor of a listening socket, CallerConnection: requests parsed, bounds of heads and silence.
 
-What is within the bounds goes to uvicorn, which parses requests and calls the application.
+httptools parses; uvicorn runs the server that the connections belong to.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import unquote
 
 import httptools
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from portal.serving.exchange import Exchange
 
 if TYPE_CHECKING:
     import socket
     import ssl
-    from asyncio import AbstractEventLoop
+    from asyncio import AbstractEventLoop, Future
     from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
@@ -27,6 +29,7 @@ LONGEST_HEAD: Final = 64 * 1024  # bytes of a request line with its headers
 HEAD_WITHIN: Final = 15.0  # seconds from the first byte of a head to its end; for a handshake
 _PAUSE: Final = 1.0  # seconds after a failure to accept
 TAKEN_WITHIN: Final = 60.0  # seconds in which a caller reads what was written
+_BROKEN: Final = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"content-length: 0\r\n"
@@ -116,94 +119,254 @@ class Acceptor:
         patience = {"ssl_handshake_timeout": HEAD_WITHIN} if context else {}
         try:
             await self._loop.connect_accepted_socket(
-                lambda: Connection(self, self._loop), accepted, ssl=context, **patience
+                lambda: CallerConnection(self, self._loop), accepted, ssl=context, **patience
             )
         except OSError:  # the caller has gone, is slow, or shows no certificate
             accepted.close()
             self.leave()
 
 
-class Connection(asyncio.Protocol):
-    """One connection; closes itself where it passes a bound."""
+class CallerConnection(asyncio.Protocol):
+    """One connection: parses its requests, has them answered in turn; closed beyond a bound."""
 
     def __init__(self, acceptor: Acceptor, loop: AbstractEventLoop) -> None:
-        server = acceptor.server
-        self._acceptor, self._loop = acceptor, loop
-        self._requests = HttpToolsProtocol(server.config, server.server_state, {}, loop)
+        self.loop = loop
+        self._acceptor = acceptor
+        self._config, self._state = acceptor.server.config, acceptor.server.server_state
+        self._parser = httptools.HttpRequestParser(self)
         self._head = _Head()
+        self._current: Exchange | None = None  # is being answered
+        self._coming: Exchange | None = None  # its body is on its way
+        self._waiting: deque[Exchange] = deque()
+        self._idle_since: float | None = loop.time()
+        self._drained: Future[None] | None = None  # while the caller reads slowly
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to wait for a request."""
         self._transport = cast("asyncio.Transport", transport)
-        idle_for = self._acceptor.server.config.timeout_keep_alive
-        self._timer = self._loop.call_later(idle_for, self._transport.abort)
-        self._write_timer = self._timer
-        self._requests.connection_made(self._transport)
+        self._state.connections.add(cast("Any", self))
+        self._look_timer = self.loop.call_later(self._config.timeout_keep_alive, self._look)
+        self._head_timer = self._write_timer = self._look_timer
+        caller, own = (transport.get_extra_info(each) for each in ("peername", "sockname"))
+        self._base_scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "scheme": "https" if transport.get_extra_info("sslcontext") else "http",
+            "client": caller[:2] if caller else None,
+            "server": own[:2],
+            "root_path": "",
+        }
 
     def data_received(self, data: bytes) -> None:
-        """Pass data on, if it leaves the head of its request within the bounds."""
+        """Parse what came, if it leaves the head of its request within the bounds."""
         was_open = self._head.is_open
-        if not self._head.takes(data):
-            self._transport.write(_TOO_LARGE)
+        self._head.begin(len(data))
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            pass  # answered as any other request; then the connection is closed
+        except httptools.HttpParserError:
+            self._refuse(_BROKEN)
+            return
+        self._head.end()
+        if self._head.is_too_long:
+            self._refuse(_TOO_LARGE)
+            return
+        if was_open and (self._head.is_mixed or not self._head.is_open):
+            self._head_timer.cancel()
+        if self._head.is_open and (self._head.is_mixed or not was_open):
+            self._head_timer = self.loop.call_later(HEAD_WITHIN, self.abort)
+        self._answer_next()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """Give the connection's place to another."""
+        for timer in (self._look_timer, self._head_timer, self._write_timer):
+            timer.cancel()
+        for exchange in filter(None, (self._current, self._coming, *self._waiting)):
+            exchange.lose()
+        self._waiting.clear()
+        self.resume_writing()
+        self._state.connections.discard(cast("Any", self))
+        self._acceptor.leave()
+
+    def _answer_next(self) -> None:
+        if self._current is None and self._waiting:
+            self._current, self._idle_since = self._waiting.popleft(), None
+            task = self.loop.create_task(self._current.run(self._config.loaded_app))
+            self._state.tasks.add(task)
+            task.add_done_callback(self._state.tasks.discard)
+        if self._waiting:
+            self.pause_reading()
+
+    def _look(self) -> None:
+        """Close what is idle for too long."""
+        idle_for = self._config.timeout_keep_alive
+        now = self.loop.time()
+        idle_since = now if self._idle_since is None else self._idle_since
+        if now - idle_since >= idle_for:
+            self.abort()
+        else:
+            self._look_timer = self.loop.call_at(idle_since + idle_for, self._look)
+
+    def _refuse(self, raw_answer: bytes) -> None:
+        """Answer bytes that are no request, and close; an answer under way is completed before."""
+        self._waiting.clear()
+        self.pause_reading()
+        if self._current is not None:
+            self._current.keep_alive = False
+            return
+        self._transport.write(raw_answer)
+        self._transport.close()
+
+    # What an exchange calls
+
+    @property
+    def default_headers(self) -> list[tuple[bytes, bytes]]:
+        """Headers of every answer."""
+        return self._state.default_headers
+
+    def write(self, data: bytes) -> None:
+        """Write as soon as the caller reads."""
+        self._transport.write(data)
+
+    async def drain(self) -> None:
+        """Wait until the caller has read most of what was written."""
+        if self._drained is not None:
+            await self._drained
+
+    def finish(self, exchange: Exchange) -> None:
+        """Go on after an answer."""
+        self._state.total_requests += 1
+        self._current, self._idle_since = None, self.loop.time()
+        if not exchange.keep_alive:
             self._transport.close()
             return
-        if not self._head.is_open:
-            self._timer.cancel()  # uvicorn closes what is idle from now on
-        elif not was_open:
-            self._timer.cancel()
-            self._timer = self._loop.call_later(HEAD_WITHIN, self._transport.abort)
-        self._requests.data_received(data)
+        self._answer_next()
+        if not self._waiting:
+            self.resume_reading()
 
-    def eof_received(self) -> None:
-        """Close: a caller that sends no more is taken to have gone."""
-        self._requests.eof_received()
+    def abort(self) -> None:
+        """Close now, whatever was not sent yet."""
+        self._transport.abort()
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Give the connection's place to another."""
-        self._timer.cancel()
-        self._write_timer.cancel()
-        self._acceptor.leave()
-        self._requests.connection_lost(exc)
+    def pause_reading(self) -> None:
+        """Let the caller wait with what it sends."""
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read on."""
+        if not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    # What the event loop and uvicorn call
+
+    def shutdown(self) -> None:
+        """Close after the current answer: the server exits."""
+        if self._current is None:
+            self._transport.close()
+        else:
+            self._current.keep_alive = False
 
     def pause_writing(self) -> None:
         """The caller reads slowly."""
-        self._write_timer = self._loop.call_later(TAKEN_WITHIN, self._transport.abort)
-        self._requests.pause_writing()
+        self._drained = self.loop.create_future()
+        self._write_timer = self.loop.call_later(TAKEN_WITHIN, self.abort)
 
     def resume_writing(self) -> None:
         """The caller has read."""
         self._write_timer.cancel()
-        self._requests.resume_writing()
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
+        self._drained = None
+
+    # What the parser calls
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._head.open()
+        self._url = b""
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._coming = None
+
+    def on_url(self, part: bytes) -> None:
+        """A part of its target."""
+        self._head.size += len(part)
+        self._url += part
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header; a trailer is dropped."""
+        self._head.size += len(name) + len(value) + 4  # colon, space, line break
+        self._headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        """All but the body has come; raises where the target is none."""
+        self._head.close()
+        url = httptools.parse_url(self._url)
+        scope = {
+            **self._base_scope,
+            "method": self._parser.get_method().decode("ascii"),
+            "http_version": self._parser.get_http_version(),
+            "path": unquote(url.path.decode("ascii")),
+            "raw_path": url.path,
+            "query_string": url.query or b"",
+            "headers": self._headers,
+        }
+        keep_alive = self._parser.should_keep_alive() and not self._parser.should_upgrade()
+        self._coming = Exchange(self, scope, keep_alive=keep_alive)
+        self._waiting.append(self._coming)
+
+    def on_body(self, part: bytes) -> None:
+        """A part of its body."""
+        self._head.close()
+        if self._coming is not None:
+            self._coming.add(part)
+
+    def on_chunk_header(self) -> None:
+        """A chunk begins, or trailers."""
+        self._head.open()
+
+    def on_message_complete(self) -> None:
+        """The request has come to its end."""
+        self._head.close()
+        if self._coming is not None:
+            self._coming.complete()
+            self._coming = None
 
 
 class _Head:
-    """Where the heads of requests begin and end, and the size of the one that is on its way."""
+    """The size of the head that is on its way, if there is one.
+
+    What follows the size of a chunk is taken for a head, too, until it is a body: trailers, behind
+    the last chunk, are kept like headers.
+    """
 
     def __init__(self) -> None:
-        self.is_open = False
-        self._size = 0
-        self._parser = httptools.HttpRequestParser(self)
-        # As uvicorn's own parser, which must see the same heads.
-        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self.is_open = self.is_too_long = False
+        self.is_mixed = False
+        """Whether the last data had more than a part of one head."""
+        self.size = self._least_size = 0
 
-    def takes(self, data: bytes) -> bool:
-        """Whether no head in or before the data is too long."""
-        size_before = self._size if self.is_open else 0
-        # uvicorn answers an upgrade as any other request, and what is no HTTP by 400.
-        with suppress(httptools.HttpParserUpgrade, httptools.HttpParserError):
-            self._parser.feed_data(data)
-        if self.is_open:  # the parser keeps what is not a whole header yet
-            self._size = max(self._size, size_before + len(data))
-        return self._size <= LONGEST_HEAD
+    def begin(self, data_size: int) -> None:
+        """Data comes."""
+        self._least_size = data_size + (self.size if self.is_open else 0)
+        self.is_mixed = False
 
-    def on_message_begin(self) -> None:
-        self.is_open, self._size = True, 0
+    def end(self) -> None:
+        """The data is parsed; the parser keeps what is not a whole header yet."""
+        if self.is_open:
+            if not self.is_mixed:
+                self.size = max(self.size, self._least_size)
+            self._check()
 
-    def on_url(self, part: bytes) -> None:
-        self._size += len(part)
+    def open(self) -> None:
+        """A head begins."""
+        self.is_open, self.size = True, 0
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._size += len(name) + len(value)
+    def close(self) -> None:
+        """It ends."""
+        if self.is_open:
+            self._check()
+        self.is_open, self.is_mixed = False, True
 
-    def on_headers_complete(self) -> None:
-        self.is_open = False
+    def _check(self) -> None:
+        self.is_too_long = self.is_too_long or self.size > LONGEST_HEAD

@@ -24,7 +24,7 @@ from portal.middleware import name_of_request
 from portal.serving.bodies import BodyLimit, RefusedError
 from portal.serving.lean import find
 from portal.serving.probes import Probes
-from portal.serving.request_head import RequestHead, answer
+from portal.serving.request_head import RequestHead, answer_raw, raw
 from portal.serving.wsgi_bridge import WsgiBridge, refuse
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from portal.serving.request_head import Receive, Scope, Send
 
 LONGEST: Final = 64 * 1024  # bytes: parsing more would delay other reviews noticeably
+_HEADERS: Final = raw(respond.HEADERS.items())
 _REVIEW: Final = BodyLimit(most=LONGEST, kept=LONGEST, is_known=True)
 
 
@@ -72,25 +73,26 @@ class Front:
     async def _answer_review(
         self, call: Call, head: RequestHead, receive: Receive, send: Send
     ) -> None:
-        review_id = name_of_request(head.get("x-request-id"))
+        review_id = name_of_request(head.get(b"x-request-id"))
         request_id.set(review_id)  # no reset: each call is a task with a context of its own
         bodies, body = self._bridge.bodies, b""
         try:
-            body = await bodies.read(receive, int(head.get("content-length")), _REVIEW)
+            body = await bodies.read(receive, int(head.get(b"content-length")), _REVIEW)
             prepared_review = respond.prepare(lambda: body, call=call)
             if marks.present:
                 await waits.wait_in_loop(prepared_review)
             recorded = await waits.decide_in_loop(prepared_review.item, self._waiters.outcome)
-            answered, status, headers = prepared_review.answer(recorded), 200, respond.HEADERS
+            answered, status, headers = prepared_review.answer(recorded), 200, _HEADERS
         except RefusedError as error:
             await refuse(head, send, error, [("x-request-id", review_id)])
             return
         except Exception as error:  # noqa: BLE001 - the outermost layer
             failure = respond.fail(error)
-            answered, status, headers = failure.body, failure.status, dict(failure.headers)
+            answered, status, headers = failure.body, failure.status, raw(failure.headers.items())
         finally:
             bodies.release(len(body))
-        await answer(send, status, [*headers.items(), ("x-request-id", review_id)], answered)
+        headers = [*headers, (b"x-request-id", review_id.encode())]
+        await answer_raw(send, status, headers, answered)
 
     def _usual_call(self, head: RequestHead, scope: Scope) -> Call | None:
         """Recognise a review that can be answered at once; None for other calls."""
@@ -100,19 +102,19 @@ class Front:
             return None  # also a hint, which queries the database
         if head.method != "POST" or (scope["scheme"] != "https" and self._https_only):
             return None
-        body_length = head.get("content-length")
+        body_length = head.get(b"content-length")
         if not head.is_plain or not body_length or int(body_length) > LONGEST:
             return None
-        if "content-encoding" in head.headers:
+        if b"content-encoding" in head:
             return None
         cluster = review_match.kwargs["cluster"]
-        credential = review_match.kwargs.get("key") or bearer(head.get("authorization"))
+        credential = review_match.kwargs.get("key") or bearer(head.get(b"authorization"))
         if not is_known(cluster, credential):
             return None
         return Call(
             cluster=cluster,
             phase=review_view.view_initkwargs["phase"],
-            client=f"{scope['client'][0]} {head.get('user-agent')}".strip(),
+            client=f"{scope['client'][0]} {head.get(b'user-agent')}".strip(),
             secret=credential,
             started=time.monotonic_ns(),
             budget=respond.budget(scope["query_string"].decode("latin-1")),

@@ -47,7 +47,7 @@ class Probes:
         head = RequestHead.of(scope)
         if head.path not in self.paths:
             await answer(send, 404, [])
-        elif head.get("content-length") not in {"", "0"} or "transfer-encoding" in head.headers:
+        elif head.get(b"content-length") not in {"", "0"} or b"transfer-encoding" in head:
             # These threads are no way around the bounds of bodies.
             await answer(send, 413, [("connection", "close")])
         else:

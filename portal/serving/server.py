@@ -22,7 +22,7 @@ from portal.serving.application import build_front
 from portal.serving.certificate import CertificateError, Files, Watch, context_of
 from portal.serving.connection import LONGEST_REQUEST
 from portal.serving.pauses import Pauses
-from portal.serving.web_process import WebProcess, end_all
+from portal.serving.worker import WebProcess, end_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable

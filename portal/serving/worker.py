@@ -1,11 +1,14 @@
-"""``run``, a web process from its start to its end: signals, loop, commit; its connections."""
+"""WebProcess as its parent sees it, and ``run``, its life: signals, loop, connections, commit."""
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import resource
 import signal
+import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import uvloop
@@ -20,6 +23,7 @@ from portal.serving.connection import Acceptor, server_of
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Iterable
     from multiprocessing.synchronize import Event
 
     import uvicorn
@@ -33,6 +37,7 @@ FILES_FOR_OTHERS: Final = 256  # the database, logs, counters
 # closed first, a review might be on its way and fail.
 IDLE_FOR: Final = 120
 COMMIT_WITHIN: Final = 5.0  # seconds
+_LEAST: Final = 0.05  # seconds to wait for the end of a process
 
 
 def run(
@@ -106,3 +111,49 @@ def connections() -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
     open_files = MOST_CONNECTIONS * 2 if hard_limit == resource.RLIM_INFINITY else hard_limit
     return min(MOST_CONNECTIONS, max(open_files - FILES_FOR_OTHERS, open_files // 2))
+
+
+class WebProcess:
+    """A fork of its parent that runs ``worker.run``."""
+
+    def __init__(
+        self,
+        front: Front,
+        listener: socket.socket,
+        files: Files | None,
+        probe_listener: socket.socket | None,
+    ) -> None:
+        forking = multiprocessing.get_context("fork")
+        ready = forking.Event()
+        self.is_ready = ready.is_set
+        self._process = forking.Process(
+            target=run, args=(front, listener, ready, files, probe_listener)
+        )
+        self.start, self.is_alive = self._process.start, self._process.is_alive
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal, if the process still exists."""
+        with suppress(ProcessLookupError):
+            if self._process.pid and self.is_alive():
+                os.kill(self._process.pid, number)
+
+    def terminate(self) -> None:
+        """Have it end after its last answer."""
+        self._process.terminate()
+
+    def end(self, within: float) -> None:
+        """Wait for its end so many seconds, then kill it."""
+        self._process.join(within)
+        if self.is_alive():
+            self._process.kill()
+            self._process.join()
+
+
+def end_all(processes: Iterable[WebProcess], *, within: float) -> None:
+    """Terminate processes, and kill those that have not ended so many seconds later."""
+    ending = list(processes)
+    for process in ending:
+        process.terminate()
+    deadline = time.monotonic() + within
+    for process in ending:
+        process.end(max(deadline - time.monotonic(), _LEAST))

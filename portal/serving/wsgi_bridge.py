@@ -58,7 +58,7 @@ class WsgiBridge:
         try:
             body = await self._body(head, receive)
         except RefusedError as error:
-            id_text = name_of_request(head.get("x-request-id"))
+            id_text = name_of_request(head.get(b"x-request-id"))
             await refuse(head, send, error, [("x-request-id", id_text)])
             return
         try:
@@ -73,7 +73,7 @@ class WsgiBridge:
         body_limit = await bound_of(head, partial(loop.run_in_executor, self._lookup_threads))
         if body_limit is None:
             return b""
-        promised = head.get("content-length")
+        promised = head.get(b"content-length")
         return await self.bodies.read(receive, int(promised) if promised else None, body_limit)
 
 
@@ -101,9 +101,9 @@ async def call_wsgi(
     try:
         await in_thread(wsgi_scope, receive_body, send_on)
     except Exception:
-        logger.exception("a call was not answered")
         if is_started:
-            raise  # the server breaks the connection off
+            raise  # the server logs it, and breaks the connection off
+        logger.exception("a call was not answered")
         await answer(send, 500, [("content-type", "text/plain"), ("connection", "close")])
     finally:
         watching.cancel()

@@ -1,11 +1,10 @@
-"""How a process goes: it says so, takes no further connection and loses none."""
+"""Signals that tell a web process that it goes, and what they set."""
 
 from __future__ import annotations
 
 import os
 import signal
-import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -27,40 +26,20 @@ def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def headers_of_an_answer() -> list[tuple[str, str]]:
-    started: list[Any] = []
-
-    def application(_environ: dict[str, Any], start_response: Any) -> list[bytes]:
-        start_response("200 OK", [("A", "b")])
-        return [b""]
-
-    graceful_shutdown.with_connection_close(application)({}, lambda *words: started.extend(words))
-    found: list[tuple[str, str]] = started[1]
-    return found
-
-
-def test_answers_end_their_connection_only_while_the_process_goes() -> None:
-    assert headers_of_an_answer() == [("A", "b")]
-    graceful_shutdown.listen_for_signals(None)
+def test_replaced_process_lets_its_listener_go() -> None:
+    let_go: list[str] = []
+    graceful_shutdown.listen_for_signals(lambda: let_go.append("listener"))
+    assert graceful_shutdown.state == graceful_shutdown.ShutdownState()
     os.kill(os.getpid(), graceful_shutdown.REPLACED)
-    assert headers_of_an_answer() == [("A", "b"), ("Connection", "close")]
-    assert not graceful_shutdown.state.is_stopping
+    assert let_go == ["listener"]
+    assert graceful_shutdown.state == graceful_shutdown.ShutdownState(is_closing=True)
 
 
-def test_stopping_portal_closes_connections() -> None:
-    graceful_shutdown.listen_for_signals(None)
+def test_stopping_portal_closes_connections_and_takes_more() -> None:
+    let_go: list[str] = []
+    graceful_shutdown.listen_for_signals(lambda: let_go.append("listener"))
     os.kill(os.getpid(), graceful_shutdown.STOPPING)
+    assert let_go == []
     assert graceful_shutdown.state == graceful_shutdown.ShutdownState(
         is_stopping=True, is_closing=True
     )
-
-
-def test_waiting_connections_are_served_by_the_other_holder_of_the_socket() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as ours:
-        ours.setblocking(False)  # noqa: FBT003 - its only form
-        with ours.dup() as theirs, socket.create_connection(ours.getsockname()):
-            graceful_shutdown.listen_for_signals(ours.fileno())
-            os.kill(os.getpid(), graceful_shutdown.REPLACED)
-            with pytest.raises(BlockingIOError):
-                ours.accept()
-            theirs.accept()[0].close()

@@ -2,11 +2,21 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from portal.logs import ACCESS, ACCESS_FORMAT, JSONFormatter, RequestFilter, TextFormatter
+from portal.logs import (
+    ACCESS,
+    ACCESS_FORMAT,
+    AccessLog,
+    JSONFormatter,
+    RequestFilter,
+    TextFormatter,
+)
+from portal.serving.request_head import answer
+from tests.portal.serving.asgi import answered, scope_of
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -114,3 +124,48 @@ def test_access_line_has_fields_and_no_credential() -> None:
     assert (line["method"], line["status"], line["dt_ms"]) == ("POST", 200, 1.5)
     assert line["path"] == "/admission/prod/…/mutate"
     assert KEY not in json.dumps(line)
+
+
+class Logged(AccessLog):
+    """An access log that answers one call."""
+
+    def begin(self, _loop: Any) -> None:
+        return None
+
+    close = dict  # nothing is open
+
+
+def access_line(caplog: pytest.LogCaptureFixture, application: Any, scope: Any) -> Any:
+    """The one line of a call, as an object."""
+    caplog.set_level(logging.INFO, ACCESS)
+    with suppress(RuntimeError):
+        answered(Logged(application), scope)
+    (made,) = [record for record in caplog.records if record.name == ACCESS]
+    RequestFilter().filter(made)
+    assert "\n" not in TextFormatter("%(message)s").format(made)
+    return json.loads(JSONFormatter().format(made))
+
+
+async def refuse(_scope: Any, _receive: Any, send: Any) -> None:
+    await answer(send, 404, [])
+
+
+async def fail(*_: Any) -> None:
+    raise RuntimeError
+
+
+def test_access_line_is_written_once_for_a_call(caplog: pytest.LogCaptureFixture) -> None:
+    line = access_line(caplog, refuse, scope_of(f"/admission/prod/{KEY}/mutate", headers={}))
+    assert (line["addr"], line["method"], line["status"]) == ("127.0.0.1", "POST", 404)
+    assert line["path"] == "/admission/prod/…/mutate"
+    assert 0 <= line["dt_ms"] < 60_000
+
+
+def test_access_line_is_written_for_a_call_that_fails(caplog: pytest.LogCaptureFixture) -> None:
+    line = access_line(caplog, fail, scope_of("/", headers={}, client=None))
+    assert (line["addr"], line["path"], line["status"]) == ("-", "/", 0)
+
+
+def test_access_line_stays_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    line = access_line(caplog, refuse, scope_of("/a\nforged \x1b[0m", headers={}))
+    assert line["path"] == "/a%0Aforged%20%1B%5B0m"

@@ -27,7 +27,7 @@ from policies import ledger, snapshot
 from portal.serving.front import Front
 from portal.serving.lean import LeanHandler
 from tests.mutations import POLICIES, mutated, readable_uid
-from tests.portal.serving.rsgi import answered_here, scope_of
+from tests.portal.serving.asgi import answered_here, scope_of
 from tests.reviews import patch_of
 
 if TYPE_CHECKING:

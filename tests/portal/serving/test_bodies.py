@@ -3,50 +3,52 @@
 from __future__ import annotations
 
 import asyncio
+import selectors
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from granian.rsgi import ProtocolClosed
 
 from portal.serving import bodies
 from portal.serving.bodies import Bodies, BodyLimit, RefusedError
-from tests.portal.serving.rsgi import Protocol
+from tests.portal.serving.asgi import Exchange
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
 MIB = 1024 * 1024
 ROOMY = BodyLimit(most=100 * MIB, kept=100 * MIB)
 
 
-class Endless:
-    """A body of which so much comes, and then nothing more."""
+class SkippingSelector(selectors.DefaultSelector):
+    """Waits for nothing: its clock goes on instead."""
 
-    def __init__(self, *pieces: bytes) -> None:
-        self.pieces = pieces
+    now = 0.0
 
-    async def __call__(self) -> bytes:
-        await asyncio.Event().wait()
-        return b""
+    def select(self, timeout: float | None = None) -> Any:
+        self.now += timeout or 0.0
+        return super().select(0)
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in self.pieces:
-            yield piece
-        await asyncio.Event().wait()
+
+class SkippingLoop(asyncio.SelectorEventLoop):
+    """A loop in which seconds pass at once."""
+
+    def __init__(self) -> None:
+        self._clock = SkippingSelector()
+        super().__init__(self._clock)
+
+    def time(self) -> float:
+        return self._clock.now
 
 
 def run(reading: Callable[[Bodies], Awaitable[bytes]]) -> tuple[bytes, int]:
     """What is read in a loop of its own, and what is still held then."""
 
     async def read() -> tuple[bytes, int]:
-        found = Bodies(asyncio.get_running_loop())
-        try:
-            return await reading(found), found.held
-        finally:
-            found.close()
-            assert found._due == {}
+        found = Bodies()
+        return await reading(found), found.held
 
-    return asyncio.run(read())
+    with asyncio.Runner(loop_factory=SkippingLoop) as runner:
+        return runner.run(read())
 
 
 def status_of(reading: Callable[[Bodies], Awaitable[bytes]]) -> int:
@@ -65,15 +67,15 @@ def status_of(reading: Callable[[Bodies], Awaitable[bytes]]) -> int:
     return int(run(read)[0])
 
 
-def protocol(*pieces: bytes, error: Exception | None = None) -> Any:
-    return Protocol(list(pieces), error=error)
+def coming(*pieces: bytes, **more: Any) -> Callable[[], Awaitable[Any]]:
+    return Exchange(pieces=list(pieces), **more).receive
 
 
 def test_body_is_held_until_it_is_released() -> None:
-    assert run(lambda found: found.read(protocol(b"ab", b"c"), 3, ROOMY)) == (b"abc", 3)
+    assert run(lambda found: found.read(coming(b"ab", b"c"), 3, ROOMY)) == (b"abc", 3)
 
     async def released(found: Bodies) -> bytes:
-        body = await found.read(protocol(b"abc"), None, ROOMY)
+        body = await found.read(coming(b"abc"), None, ROOMY)
         found.release(len(body))
         return body
 
@@ -83,57 +85,73 @@ def test_body_is_held_until_it_is_released() -> None:
 @pytest.mark.parametrize("promised", [4, None])
 def test_body_above_its_bound_is_refused(promised: int | None) -> None:
     bound = BodyLimit(most=3, kept=3)
-    assert status_of(lambda found: found.read(protocol(b"ab", b"cd"), promised, bound)) == 413
+    assert status_of(lambda found: found.read(coming(b"ab", b"cd"), promised, bound)) == 413
 
 
 def test_body_is_refused_by_its_length_before_it_came() -> None:
     bound = BodyLimit(most=3, kept=3)
-    endless: Any = Endless()
-    assert status_of(lambda found: found.read(endless, 4, bound)) == 413
+    assert status_of(lambda found: found.read(coming(is_endless=True), 4, bound)) == 413
 
 
 def test_what_is_behind_the_part_that_is_kept_is_dropped() -> None:
     bound = BodyLimit(most=8, kept=3)
-    assert run(lambda found: found.read(protocol(b"ab", b"cd", b"ef"), 6, bound)) == (b"abc", 3)
+    assert run(lambda found: found.read(coming(b"ab", b"cd", b"ef"), 6, bound)) == (b"abc", 3)
 
 
 @pytest.mark.parametrize("promised", [4, 2])
 def test_body_of_another_length_than_promised_is_a_bad_request(promised: int) -> None:
-    assert status_of(lambda found: found.read(protocol(b"abc"), promised, ROOMY)) == 400
-    assert status_of(lambda found: found.whole(protocol(b"abc"), promised)) == 400
+    assert status_of(lambda found: found.read(coming(b"abc"), promised, ROOMY)) == 400
 
 
 def test_body_that_breaks_off_is_a_bad_request() -> None:
-    broken = protocol(error=ProtocolClosed())
-    assert status_of(lambda found: found.read(broken, 3, ROOMY)) == 400
-    assert status_of(lambda found: found.whole(broken, 3)) == 400
+    assert status_of(lambda found: found.read(coming(goes_after=0), 3, ROOMY)) == 400
+
+    async def broken(found: Bodies) -> bytes:
+        exchange = Exchange(pieces=[b"ab"], is_endless=True)
+        asyncio.get_running_loop().call_later(1, exchange.has_gone.set)
+        return await found.read(exchange.receive, 3, ROOMY)
+
+    assert status_of(broken) == 400
 
 
-def test_body_that_stalls_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "GRACE", 0.0)
-    monkeypatch.setattr(bodies, "LONGEST", 0.0)
-    monkeypatch.setattr(bodies, "INTERVAL", 0.01)
-    stalled: Any = Endless(b"ab")
-    assert status_of(lambda found: found.read(stalled, 3, ROOMY)) == 408
-    assert status_of(lambda found: found.whole(stalled, 3)) == 408
+@pytest.mark.parametrize(
+    ("size", "seconds"), [(0, 3), (1, 3), (bodies.RATE, 4), (100 * bodies.RATE, 10)]
+)
+def test_what_came_buys_time_by_the_lowest_rate(size: int, seconds: int) -> None:
+    async def stalled(found: Bodies) -> bytes:
+        loop = asyncio.get_running_loop()
+        try:
+            return await found.read(coming(b"x" * size, is_endless=True), None, ROOMY)
+        finally:
+            assert loop.time() == pytest.approx(seconds, abs=0.1)
+
+    assert status_of(stalled) == 408
 
 
-def test_what_came_buys_time_by_the_lowest_rate() -> None:
-    async def due(found: Bodies) -> bytes:
-        for size in (0, bodies.RATE, 100 * bodies.RATE):
-            stalled: Any = Endless(b"x" * size)
-            now = asyncio.get_running_loop().time()
-            task: Any = asyncio.ensure_future(found.read(stalled, None, ROOMY))
-            await asyncio.sleep(0)
-            given = found._due[task] - now
-            wanted = min(bodies.GRACE + size / bodies.RATE, bodies.LONGEST)
-            assert given == pytest.approx(wanted, abs=0.5)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
+@pytest.mark.parametrize(("piece", "seconds"), [(1, 3), (bodies.RATE, 10)])
+def test_body_that_never_ends_is_given_up(piece: int, seconds: int) -> None:
+    async def every_half_second() -> Any:
+        await asyncio.sleep(0.5)
+        return {"type": "http.request", "body": b"x" * piece, "more_body": True}
+
+    async def dripped(found: Bodies) -> bytes:
+        loop = asyncio.get_running_loop()
+        try:
+            return await found.read(every_half_second, None, ROOMY)
+        finally:
+            assert loop.time() == pytest.approx(seconds, abs=0.1)
+
+    assert status_of(dripped) == 408
+
+
+def test_nothing_is_held_for_a_caller_who_is_cancelled() -> None:
+    async def cancelled(found: Bodies) -> bytes:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1):
+                await found.read(coming(b"abc", is_endless=True), None, ROOMY)
         return b""
 
-    assert run(due) == (b"", 0)
+    assert run(cancelled) == (b"", 0)
 
 
 @pytest.mark.parametrize(("is_known", "room"), [(False, 48), (True, 64)])
@@ -145,7 +163,7 @@ def test_all_bodies_together_are_bounded_and_clusters_have_a_share(
     def beside(held: int) -> Callable[[Bodies], Awaitable[bytes]]:
         def read(found: Bodies) -> Awaitable[bytes]:
             found.held = held
-            return found.read(protocol(b"x"), 1, bound)
+            return found.read(coming(b"x"), 1, bound)
 
         return read
 

@@ -11,9 +11,8 @@ from django.db import OperationalError
 from admission.wire.review import MAX_BODY
 from policies import services, snapshot
 from policies.models import Cluster
-from portal.serving import lean
 from portal.serving.bounds import SHORT, bound_of
-from tests.portal.serving.rsgi import Headers, Scope
+from portal.serving.request_head import RequestHead
 
 if TYPE_CHECKING:
     from portal.serving.bodies import BodyLimit
@@ -29,8 +28,8 @@ def found(path: str, *headers: tuple[str, str], method: str = "POST") -> BodyLim
     async def in_thread(function: Any, *words: Any) -> bool:
         return bool(await asyncio.to_thread(function, *words))
 
-    scope: Any = Scope(path, Headers(*headers), method=method)
-    return asyncio.run(bound_of(scope, in_thread))
+    head = RequestHead(method, path, dict(headers), is_plain=True)
+    return asyncio.run(bound_of(head, in_thread))
 
 
 def most(path: str, *headers: tuple[str, str]) -> int:
@@ -98,5 +97,5 @@ def test_nobody_is_a_cluster_while_the_database_does_not_answer(
     def fail(*_: Any) -> None:
         raise OperationalError
 
-    monkeypatch.setattr(lean.authentication, "is_callers", fail)
+    monkeypatch.setattr("admission.api.authentication.is_callers", fail)
     assert most(PATH, ("authorization", "Bearer guess")) == 0

@@ -13,7 +13,14 @@ import pytest
 
 from portal.dev import self_signed
 from portal.health import probe
-from portal.serving.certificate import CertificateError, Files, PrivateCopies, Watch, check
+from portal.serving.certificate import (
+    CertificateError,
+    Files,
+    LiveContext,
+    PrivateCopies,
+    Watch,
+    context_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +52,7 @@ def test_certificate_for_trying_is_good_for_its_hosts(
         f"GATEHOUSE_TLS_KEY={tmp_path / 'tls.key'}",
     ]
     assert (tmp_path / "tls.key").stat().st_mode & 0o077 == 0
-    check(Files(tmp_path / "tls.crt", tmp_path / "tls.key").read())
+    context_of(Files(tmp_path / "tls.crt", tmp_path / "tls.key").read())
 
 
 def test_certificate_for_trying_needs_openssl(
@@ -66,18 +73,18 @@ def test_key_of_another_certificate_does_not_fit(files: Files, tmp_path: Path) -
     one = files.read()
     self_signed.main(["--folder", str(tmp_path)])
     with pytest.raises(CertificateError, match="key values mismatch"):
-        check(dataclasses.replace(one, key=files.read().key))
+        context_of(dataclasses.replace(one, key=files.read().key))
 
 
 @pytest.mark.parametrize("name", ["certificate", "key", "authority"])
 def test_file_without_pem_is_reported(files: Files, name: str) -> None:
     with pytest.raises(CertificateError):
-        check(dataclasses.replace(files.read(), **{name: b"nothing"}))
+        context_of(dataclasses.replace(files.read(), **{name: b"nothing"}))
 
 
 def test_authority_is_read_with_the_pair(files: Files) -> None:
     with_authority = dataclasses.replace(files, authority=files.certificate).read()
-    check(with_authority)
+    context_of(with_authority)
     copies = PrivateCopies(with_authority)
     assert [Path(path).read_bytes() for path in copies.paths] == [
         with_authority.certificate,
@@ -85,6 +92,85 @@ def test_authority_is_read_with_the_pair(files: Files) -> None:
         with_authority.authority,
     ]
     copies.close()
+
+
+def test_authority_without_a_certificate_is_reported(files: Files, tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").touch()
+    with pytest.raises(CertificateError):
+        context_of(dataclasses.replace(files, authority=tmp_path / "ca.crt").read())
+
+
+def test_client_certificates_are_required_where_an_authority_is_named(files: Files) -> None:
+    assert context_of(files.read()).verify_mode == ssl.CERT_NONE
+    with_authority = dataclasses.replace(files, authority=files.certificate)
+    required = context_of(with_authority.read())
+    assert required.verify_mode == ssl.CERT_REQUIRED
+    assert len(required.get_ca_certs()) == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "is_taken"),
+    [
+        (ssl.TLSVersion.TLSv1_1, False),
+        (ssl.TLSVersion.TLSv1_2, True),
+        (ssl.TLSVersion.TLSv1_3, True),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
+def test_old_versions_of_tls_are_refused(
+    files: Files, version: ssl.TLSVersion, *, is_taken: bool
+) -> None:
+    caller = ssl.create_default_context(cafile=files.certificate)
+    caller.set_ciphers("ALL:@SECLEVEL=0")
+    caller.minimum_version = caller.maximum_version = version
+    assert shakes_hands(context_of(files.read()), caller) is is_taken
+
+
+def shakes_hands(ours: ssl.SSLContext, callers: ssl.SSLContext) -> bool:
+    """Whether two sides come to an agreement, in memory."""
+    to_us, to_caller = ssl.MemoryBIO(), ssl.MemoryBIO()
+    sides = [
+        ours.wrap_bio(to_us, to_caller, server_side=True),
+        callers.wrap_bio(to_caller, to_us, server_hostname="localhost"),
+    ]
+    for _ in range(4):
+        waiting = []
+        for side in sides:
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                waiting.append(side)
+            except ssl.SSLError:
+                return False
+        if not waiting:
+            return True
+    return False
+
+
+def test_new_connections_have_the_newest_certificate_that_can_be_used(
+    files: Files, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    live_context = LiveContext(files)
+    first = live_context.current()
+    assert live_context.current() is first
+    key = files.key.read_bytes()
+    self_signed.main(["--folder", str(tmp_path)])
+    live_context.renew()
+    second = live_context.current()
+    assert second is not first
+    assert caplog.records == []
+    files.key.write_bytes(key)
+    live_context.renew()
+    files.key.unlink()
+    live_context.renew()
+    assert live_context.current() is second
+    assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
+
+
+def test_web_process_does_not_start_without_a_pair_that_fits(files: Files) -> None:
+    files.key.write_text("nothing")
+    with pytest.raises(CertificateError):
+        LiveContext(files)
 
 
 def test_file_that_is_gone_is_named(tmp_path: Path) -> None:

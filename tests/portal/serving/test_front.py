@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from granian.rsgi import ProtocolClosed
 
 from admission.models import AuditEvent
 from admission.wire.review import MAX_BODY
@@ -16,7 +15,7 @@ from portal import graceful_shutdown
 from portal.serving import front as serving
 from portal.serving.front import Front
 from portal.serving.lean import LeanHandler
-from tests.portal.serving.rsgi import Protocol, answered, scope_of
+from tests.portal.serving.asgi import Exchange, answered, scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,26 +55,26 @@ def secret() -> str:
 
 
 @pytest.fixture
-def ask(secret: str) -> Callable[..., Protocol]:
+def ask(secret: str) -> Callable[..., Exchange]:
     """Ask the front; headers with an empty value are left out, ``scope`` is for the call itself."""
 
     def call(
         body: bytes = BODY,
         *,
         path: str = PATH,
-        error: Exception | None = None,
+        goes_after: int | None = None,
         scope: dict[str, Any] | None = None,
         **headers: str,
-    ) -> Protocol:
+    ) -> Exchange:
         names = {name.replace("_", "-"): value for name, value in headers.items()}
         known = {"authorization": f"Bearer {secret}", "user-agent": "kube", **names}
         made = scope_of(path, body, headers=known, **(scope or {}))
-        return answered(Front(others), made, body, error=error)
+        return answered(Front(others), made, body, goes_after=goes_after)
 
     return call
 
 
-def test_review_is_answered_and_on_record(ask: Callable[..., Protocol]) -> None:
+def test_review_is_answered_and_on_record(ask: Callable[..., Exchange]) -> None:
     found = ask(x_request_id="mine-1")
     response = json.loads(found.body)["response"]
     assert (found.status, response["uid"], response["allowed"]) == (200, "9f2c", True)
@@ -83,19 +82,20 @@ def test_review_is_answered_and_on_record(ask: Callable[..., Protocol]) -> None:
         "content-type": "application/json",
         "cache-control": "no-store",
         "x-request-id": "mine-1",
+        "content-length": str(len(found.body)),
     }
     event = AuditEvent.objects.get()
     assert (event.cluster, event.client) == ("demo", "127.0.0.1 kube")
     assert event.id == response["auditAnnotations"]["decision-id"]
 
 
-def test_credential_may_be_in_the_path(ask: Callable[..., Protocol], secret: str) -> None:
+def test_credential_may_be_in_the_path(ask: Callable[..., Exchange], secret: str) -> None:
     assert ask(path=f"/admission/demo/{secret}/mutate", authorization="").status == 200
     assert AuditEvent.objects.get().phase == "mutate"
 
 
-def test_threads_answer_the_same(ask: Callable[..., Protocol]) -> None:
-    def lean(body: bytes) -> Protocol:
+def test_threads_answer_the_same(ask: Callable[..., Exchange]) -> None:
+    def lean(body: bytes) -> Exchange:
         made = scope_of(PATH, body, headers=dict(ask_headers))
         return answered(Front(LeanHandler(others)), made, body)
 
@@ -123,26 +123,26 @@ def _secret_of(_ask: Any) -> str:
         {"scope": {"method": "GET"}},
         {"authorization": ""},
         {"authorization": "Bearer guess"},
-        {"transfer_encoding": "chunked"},
+        {"transfer_encoding": "chunked", "content_length": ""},
         {"content_encoding": "gzip"},
         {"content_length": ""},
     ],
 )
 def test_what_is_unusual_is_left_to_threads(
-    ask: Callable[..., Protocol], change: dict[str, Any]
+    ask: Callable[..., Exchange], change: dict[str, Any]
 ) -> None:
     assert ask(**change).status == 299
 
 
 @pytest.mark.parametrize("length", ["-1", "1000", str(MAX_BODY)], ids=["wrong", "short", "large"])
-def test_body_of_another_length_is_a_bad_request(ask: Callable[..., Protocol], length: str) -> None:
+def test_body_of_another_length_is_a_bad_request(ask: Callable[..., Exchange], length: str) -> None:
     found = ask(content_length=length)
     assert (found.status, json.loads(found.body)["code"]) == (400, 400)
     assert found.headers["connection"] == "close"
 
 
 def test_plain_http_is_left_to_the_full_stack_where_it_redirects(
-    ask: Callable[..., Protocol], settings: Any
+    ask: Callable[..., Exchange], settings: Any
 ) -> None:
     assert ask(scope={"scheme": "http"}).status == 200
     settings.SECURE_SSL_REDIRECT = True
@@ -150,25 +150,25 @@ def test_plain_http_is_left_to_the_full_stack_where_it_redirects(
     assert ask().status == 200
 
 
-def test_no_review_is_decided_before_the_policies_are_loaded(ask: Callable[..., Protocol]) -> None:
+def test_no_review_is_decided_before_the_policies_are_loaded(ask: Callable[..., Exchange]) -> None:
     snapshot.forget()
     assert ask().status == 299
 
 
 def test_what_is_too_long_for_a_credential_is_not_looked_at(
-    ask: Callable[..., Protocol], monkeypatch: pytest.MonkeyPatch
+    ask: Callable[..., Exchange], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("policies.models.WebhookCredential.digest_of", lambda _: 1 / 0)
     assert ask(authorization=f"Bearer {'x' * 513}").status == 299
 
 
-def test_what_is_no_review_is_refused(ask: Callable[..., Protocol]) -> None:
+def test_what_is_no_review_is_refused(ask: Callable[..., Exchange]) -> None:
     found = ask(b"{}")
     assert (found.status, json.loads(found.body)["reason"]) == (400, "BadRequest")
     assert found.headers["content-type"] == "application/json"
 
 
-def test_unreadable_review_is_denied_by_its_uid(ask: Callable[..., Protocol]) -> None:
+def test_unreadable_review_is_denied_by_its_uid(ask: Callable[..., Exchange]) -> None:
     request = {**REVIEW["request"], "operation": "GUESS"}  # type: ignore[dict-item]
     found = ask(json.dumps({**REVIEW, "request": request}).encode())
     response = json.loads(found.body)["response"]
@@ -176,7 +176,7 @@ def test_unreadable_review_is_denied_by_its_uid(ask: Callable[..., Protocol]) ->
 
 
 def test_own_failure_is_an_answer(
-    ask: Callable[..., Protocol], monkeypatch: pytest.MonkeyPatch
+    ask: Callable[..., Exchange], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError
@@ -186,19 +186,45 @@ def test_own_failure_is_an_answer(
     assert (found.status, json.loads(found.body)["reason"]) == (500, "InternalError")
 
 
-def test_queue_that_is_full_is_a_503(ask: Callable[..., Protocol], settings: Any) -> None:
+def test_queue_that_is_full_is_a_503(ask: Callable[..., Exchange], settings: Any) -> None:
     settings.GATEHOUSE_QUEUE_LIMIT = 0
     assert ask().status == 503
 
 
-def test_who_has_gone_is_answered_nothing(ask: Callable[..., Protocol]) -> None:
-    assert ask(error=ProtocolClosed()).status == 0
+def test_who_has_gone_is_answered_nothing(ask: Callable[..., Exchange]) -> None:
+    assert ask(goes_after=0).status == 0
+    assert not AuditEvent.objects.exists()
 
 
+@pytest.mark.parametrize("change", [{}, {"path": "/"}, {"path": "/livez", "body": b""}], ids=str)
 def test_answers_end_their_connection_while_the_process_goes(
-    ask: Callable[..., Protocol], monkeypatch: pytest.MonkeyPatch
+    ask: Callable[..., Exchange], monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(
-        graceful_shutdown, "state", graceful_shutdown.ShutdownState(is_closing=True)
-    )
-    assert ask().headers["connection"] == "close"
+    assert "connection" not in ask(**change).headers
+    closing = graceful_shutdown.ShutdownState(is_closing=True)
+    monkeypatch.setattr(graceful_shutdown, "state", closing)
+    found = ask(**change)
+    assert (found.status, found.headers["connection"]) == (200 if not change else 299, "close")
+
+
+@pytest.mark.parametrize("path", [PATH, "/clusters/"])
+def test_two_hosts_are_a_bad_request(secret: str, path: str) -> None:
+    scope = scope_of(path, BODY, headers={"authorization": f"Bearer {secret}", "host": "one"})
+    assert answered(Front(others), scope, BODY).status in (200, 299)
+    scope["headers"].append((b"host", b"two"))
+    assert answered(Front(others), scope, BODY).status == 400
+
+
+@pytest.mark.parametrize("raw_path", [b"/admission/demo%2Fvalidate", b"/admission%2fdemo/validate"])
+@pytest.mark.parametrize("path", [PATH, "/clusters/"])
+def test_encoded_slash_is_a_bad_request(
+    ask: Callable[..., Exchange], path: str, raw_path: bytes
+) -> None:
+    found = ask(path=path, scope={"raw_path": raw_path})
+    assert (found.status, found.headers["connection"]) == (400, "close")
+    assert not AuditEvent.objects.exists()
+
+
+def test_probe_is_answered_beside_pages(ask: Callable[..., Exchange]) -> None:
+    assert ask(b"", path="/livez", scope={"method": "GET"}).status == 299
+    assert ask(path="/livez").status == 413

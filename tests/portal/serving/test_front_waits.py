@@ -19,7 +19,7 @@ from policies.snapshot import announcements, marks
 from policies.snapshot.announcements import Seen
 from portal.serving.front import Front
 from portal.serving.lean import LeanHandler
-from tests.portal.serving.rsgi import Protocol, answered, scope_of
+from tests.portal.serving.asgi import Exchange, answered, scope_of
 from tests.portal.serving.test_front import others
 from tests.reviews import SEED_LIMITS, new_pod, patch_of, quota, review
 
@@ -102,18 +102,17 @@ def _played(headers: dict[str, str], play: Callable[..., Awaitable[Any]]) -> Any
 
     async def ask(asked: Any, phase: str) -> Any:
         body = json.dumps(asked).encode()
-        protocol: Any = Protocol([body])
-        scope: Any = scope_of(f"/admission/demo/{phase}", body, headers=headers)
-        await front.__rsgi__(scope, protocol)
-        return json.loads(protocol.body)
+        exchange = Exchange(pieces=[body])
+        scope = scope_of(f"/admission/demo/{phase}", body, headers=headers)
+        await front(scope, exchange.receive, exchange.send)
+        return json.loads(exchange.body)
 
     async def serve() -> Any:
-        loop = asyncio.get_running_loop()
-        front.__rsgi_init__(loop)
+        front.begin(asyncio.get_running_loop())
         try:
             return await play(ask)
         finally:
-            front.__rsgi_del__(loop)
+            front.close()
 
     return asyncio.run(serve())
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import logging
-import multiprocessing
 import os
+import signal
 import socket
-from pathlib import Path
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,10 +15,16 @@ import pytest
 from portal import graceful_shutdown, serve
 from portal.dev import self_signed
 from portal.serving import application, server
-from portal.serving.certificate import Files
+from portal.serving.certificate import CertificateError, Files
+from portal.serving.front import Front
+from tests.processes import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+IS_LINUX = sys.platform == "linux"
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 
 
 class Process:
@@ -26,9 +33,6 @@ class Process:
     def __init__(self, *, is_ready: bool = True) -> None:
         self.is_ready = lambda: is_ready
         self.events: list[Any] = []
-        self.interrupt_by_parent = False
-        self.inner = self
-        self.idx = self.pid = 0
         self.alive = True
 
     def start(self) -> None:
@@ -37,12 +41,16 @@ class Process:
     def is_alive(self) -> bool:
         return self.alive
 
+    def send(self, number: int) -> None:
+        self.events.append(number)
+
     def terminate(self) -> None:
         self.events.append("terminate")
         self.alive = False
 
-    def join(self, _timeout: float | None = None) -> None:
-        self.events.append("join")
+    def end(self, within: float) -> None:
+        assert within > 0
+        self.events.append("end")
 
 
 @pytest.fixture(autouse=True)
@@ -50,186 +58,236 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "SHORTEST_DRAIN", 0.0)
     monkeypatch.setattr(server, "LAST_REQUEST_WITHIN", 0.0)
     monkeypatch.setattr(server, "READY_WITHIN", 0.2)
-    monkeypatch.setattr(
-        server, "send_signal", lambda process, number: process.events.append(number)
-    )
     monkeypatch.setattr(server, "build_front", lambda: None)
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Iterator[server.Server]:
-    """A server with TLS and one web process, which is not started."""
+def old() -> Process:
+    """The web process that runs."""
+    return Process()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
     self_signed.main(["--folder", str(tmp_path)])
-    files = Files(tmp_path / "tls.crt", tmp_path / "tls.key")
+    return Files(tmp_path / "tls.crt", tmp_path / "tls.key")
+
+
+@pytest.fixture
+def made(files: Files, old: Process) -> Iterator[server.Server]:
+    """A server with TLS and one web process, which is not started."""
     found = server.Server(("127.0.0.1", 0), workers=1, drain=0, files=files)
-    found.wrks = [Process()]  # type: ignore[list-item]
+    take(found, old)
     yield found
-    found._stop_workers()
+    found.stop()
+
+
+def take(made: server.Server, *processes: Any) -> None:
+    made.processes = list(processes)
+
+
+def running(made: server.Server) -> Any:
+    return made.processes
 
 
 def fresh(monkeypatch: pytest.MonkeyPatch, made: server.Server, *, is_ready: bool) -> Process:
     """The process that the server would start next."""
     process = Process(is_ready=is_ready)
-    monkeypatch.setattr(made, "new_process", lambda *_: process)
+    monkeypatch.setattr(made, "new_process", lambda _number: process)
     return process
 
 
-def test_connections_outlive_those_that_an_api_server_keeps(made: server.Server) -> None:
-    """Go's default transport, which API servers ask webhooks by, closes after 90 seconds."""
-    assert made.http1_settings is not None
-    assert made.http1_settings.header_read_timeout > 100_000
-
-
 def test_successor_is_ready_before_its_predecessor_is_signalled(
-    monkeypatch: pytest.MonkeyPatch, made: server.Server
+    monkeypatch: pytest.MonkeyPatch, made: server.Server, old: Process
 ) -> None:
-    old, new = made.wrks[0], fresh(monkeypatch, made, is_ready=True)
+    new = fresh(monkeypatch, made, is_ready=True)
     made.replace([0])
-    assert made.wrks == [new]
+    assert running(made) == [new]
     assert new.events == ["start"]
-    assert not new.interrupt_by_parent
-    assert old.events == [graceful_shutdown.REPLACED, "terminate", "join"]  # type: ignore[attr-defined]
+    assert old.events == [graceful_shutdown.REPLACED, "terminate", "end"]
 
 
 def test_successor_that_does_not_start_changes_nothing(
-    monkeypatch: pytest.MonkeyPatch, made: server.Server, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch,
+    made: server.Server,
+    old: Process,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    old, new = made.wrks[0], fresh(monkeypatch, made, is_ready=False)
+    new = fresh(monkeypatch, made, is_ready=False)
     made.replace([0])
-    assert made.wrks == [old]
-    assert new.events == ["start", "terminate", "join"]
-    assert old.events == []  # type: ignore[attr-defined]
+    assert running(made) == [old]
+    assert new.events == ["start", "terminate", "end"]
+    assert old.events == []
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 
 def test_successors_of_what_ended_come_until_one_is_ready(
-    monkeypatch: pytest.MonkeyPatch, made: server.Server, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch,
+    made: server.Server,
+    old: Process,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    made.wrks[0].alive = False  # type: ignore[attr-defined]
+    old.alive = False
     broken = [Process(is_ready=False) for _ in range(4)]
     for process in broken:
         process.alive = False
     last = Process()
     coming = iter([*broken, last])
     pauses: list[float] = []
-    monkeypatch.setattr(made, "new_process", lambda *_: next(coming))
-    monkeypatch.setattr(made, "wait", pauses.append)
+    monkeypatch.setattr(made, "new_process", lambda _number: next(coming))
+    monkeypatch.setattr(
+        made, "wait", lambda seconds, **more: None if more else pauses.append(seconds)
+    )
     made.replace([0])
-    assert made.wrks == [last]
+    assert running(made) == [last]
     assert pauses == [0.0, 0.1, 0.2, 0.4, 0.8]
-    assert not made.interrupt_signal
+    assert all(process.events == ["start", "terminate", "end"] for process in broken)
+    assert not made.is_stopping
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
 
 
 def test_process_that_ends_during_a_replacement_is_replaced_with_the_others(
-    monkeypatch: pytest.MonkeyPatch, made: server.Server
+    monkeypatch: pytest.MonkeyPatch, made: server.Server, old: Process
 ) -> None:
-    made.wrks = [Process(), Process()]  # type: ignore[list-item]
-    made.wrks[0].alive = False  # type: ignore[attr-defined]
+    old.alive, other = False, Process()
+    take(made, old, other)
     first, failed, second = Process(), Process(is_ready=False), Process()
     failed.alive = False
     coming = {0: [failed, first], 1: [second]}
 
-    def spawn(idx: int, *_: object) -> Process:
-        if len(coming[0]) == 2:  # the other one ends while the first successor is started
-            made.interrupt_children.append(1)
-        return coming[idx].pop(0)
+    def spawn(number: int) -> Process:
+        other.alive = False  # while the first successor is started
+        return coming[number].pop(0)
 
     monkeypatch.setattr(made, "new_process", spawn)
-    monkeypatch.setattr(made, "wait", lambda _: None)
+    monkeypatch.setattr(made, "wait", lambda *_, **__: None)
     made.replace([0])
-    assert made.wrks == [first, second]
-    assert made.interrupt_children == []
+    assert running(made) == [first, second]
+
+
+def test_ended_and_running_processes_are_replaced_in_one_go(
+    monkeypatch: pytest.MonkeyPatch, made: server.Server, old: Process
+) -> None:
+    ended, new = Process(), [Process(), Process()]
+    ended.alive = False
+    take(made, old, ended)
+    monkeypatch.setattr(made, "new_process", new.__getitem__)
+    made.replace(range(2))
+    assert running(made) == new
+    assert old.events == [graceful_shutdown.REPLACED, "terminate", "end"]
 
 
 def test_server_that_stops_starts_no_successor(
-    monkeypatch: pytest.MonkeyPatch, made: server.Server
+    monkeypatch: pytest.MonkeyPatch, made: server.Server, old: Process
 ) -> None:
-    made.wrks[0].alive = False  # type: ignore[attr-defined]
-    made.interrupt_signal = True
+    old.alive = False
+    made.is_stopping = True
     monkeypatch.setattr(made, "new_process", None)
     made.replace([0])
 
 
-def test_crashes_in_a_row_do_not_stop_the_server(
+def test_wait_ends_at_once_when_what_it_waits_for_is_true(made: server.Server) -> None:
+    made.wait(1000, until=lambda: True)
+    made.is_stopping = True
+    made.wait(1000)
+    made.is_stopping = False
+    looks = iter([False, False, True])
+    made.wait(1000, until=lambda: next(looks), step=0.01)
+    made.wait(0.01)
+
+
+@pytest.fixture
+def _handlers_as_before() -> Iterator[None]:
+    kept = {number: signal.getsignal(number) for number in SIGNALS}
+    yield
+    for number, handler in kept.items():
+        signal.signal(number, handler)
+
+
+def played(monkeypatch: pytest.MonkeyPatch, made: server.Server, *plays: Any) -> None:
+    """Have the server serve; at each of its waits something happens, at last a SIGTERM."""
+    coming = iter([*plays, lambda: os.kill(os.getpid(), signal.SIGTERM)])
+    monkeypatch.setattr(made, "wait", lambda *_, **__: next(coming)())
+    made.serve()
+
+
+@pytest.mark.usefixtures("_handlers_as_before")
+def test_server_starts_its_processes_and_ends_them_at_a_signal(
     monkeypatch: pytest.MonkeyPatch, made: server.Server
 ) -> None:
-    """granian ends where a process that it restarted ends within 5.5 seconds."""
-    made.wrks[0].alive = False  # type: ignore[attr-defined]
-    fresh(monkeypatch, made, is_ready=True)
-    made.replace([0])
-    assert made.respawned_wrks == {}
+    process = fresh(monkeypatch, made, is_ready=True)
+    played(monkeypatch, made)
+    assert process.events == ["start", "terminate", "end"]
+    assert all(listener.fileno() == -1 for listener in made._listeners)
+
+
+@pytest.mark.usefixtures("_handlers_as_before")
+def test_server_replaces_what_ended_and_all_when_it_is_asked(
+    monkeypatch: pytest.MonkeyPatch, made: server.Server
+) -> None:
+    replaced: list[Any] = []
+    process = fresh(monkeypatch, made, is_ready=True)
+
+    def replace(numbers: Any) -> None:
+        replaced.append(numbers)
+        process.alive = True
+
+    monkeypatch.setattr(made, "replace", replace)
+    ask = functools.partial(os.kill, os.getpid(), signal.SIGHUP)
+    played(monkeypatch, made, ask, lambda: setattr(process, "alive", False))
+    assert replaced == [range(1), {0}]
+
+
+@pytest.mark.usefixtures("_handlers_as_before")
+def test_processes_are_told_of_a_new_certificate(
+    monkeypatch: pytest.MonkeyPatch, made: server.Server, files: Files
+) -> None:
+    process = fresh(monkeypatch, made, is_ready=True)
+    renew = functools.partial(self_signed.main, ["--folder", str(files.key.parent)])
+    played(monkeypatch, made, renew, bool)
+    assert process.events == ["start", signal.SIGHUP, "terminate", "end"]
 
 
 @pytest.mark.parametrize("fits", [True, False], ids=["fits", "does not fit"])
 def test_reload_takes_the_pair_that_fits(
-    monkeypatch: pytest.MonkeyPatch, made: server.Server, tmp_path: Path, *, fits: bool
+    monkeypatch: pytest.MonkeyPatch, made: server.Server, files: Files, *, fits: bool
 ) -> None:
-    before, replaced = made.ssl_ctx, []
+    replaced: list[Any] = []
     monkeypatch.setattr(made, "replace", replaced.append)
     if not fits:
-        (tmp_path / "tls.key").write_text("nothing")
-    made._reload(None, None)
+        files.key.write_text("nothing")
+    made.reload()
     assert replaced == ([range(1)] if fits else [])
-    assert (made.ssl_ctx != before) is fits
 
 
-def test_reload_does_not_swallow_the_end(made: server.Server) -> None:
-    made.interrupt_signal = True
-    made._tls_files = None
-    made.replace = lambda *_: None  # type: ignore[method-assign, assignment]
-    made._reload(None, None)
-    assert made.main_loop_interrupt.is_set()
+def test_server_does_not_start_with_files_that_do_not_fit(files: Files) -> None:
+    files.key.write_text("nothing")
+    with pytest.raises(CertificateError):
+        server.Server(("127.0.0.1", 0), workers=1, drain=0, files=files)
 
 
-def test_stop_is_announced(made: server.Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    made._drain, process = 1, made.wrks[0]
-    monkeypatch.setattr(server.time, "sleep", lambda _: None)
-    made._stop_workers()
-    events = process.events[:3]  # type: ignore[attr-defined]
-    assert events == [graceful_shutdown.STOPPING, graceful_shutdown.REPLACED, "terminate"]
+def test_stop_is_announced(
+    made: server.Server, old: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made._drain = 1
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    made.stop()
+    assert old.events[:3] == [
+        graceful_shutdown.STOPPING,
+        graceful_shutdown.REPLACED,
+        "terminate",
+    ]
 
 
-def test_client_certificates_are_required_where_an_authority_is_named(tmp_path: Path) -> None:
-    self_signed.main(["--folder", str(tmp_path)])
-    files = Files(tmp_path / "tls.crt", tmp_path / "tls.key", tmp_path / "tls.crt")
-    found = server.Server(("127.0.0.1", 0), workers=1, drain=0, files=files)
-    is_on, _, _, _, oldest, authority, _, is_required = found.ssl_ctx
-    assert (is_on, oldest, is_required) == (True, "tls1.2", True)
-    assert Path(authority).read_bytes() == files.certificate.read_bytes()
-    found._stop_workers()
-
-
-def test_sockets_belong_to_the_parent(made: server.Server) -> None:
-    made._init_shared_socket()
-    process = made.new_process(0)
+def test_each_process_has_a_socket_of_its_own_that_the_parent_holds() -> None:
+    found = server.Server(("127.0.0.1", 0), workers=3, drain=0, files=None, probe_port=free_port())
+    process = found.new_process(2)
     assert not process.is_ready()
-    (_, owned) = made._socket_slots[0]
-    assert isinstance(owned, socket.socket)
-    made._drop_shared_socket()
-    assert owned.fileno() == -1
-
-
-@pytest.mark.django_db
-def test_process_is_ready_once_its_policies_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[str] = []
-    monkeypatch.setattr(application, "begin", lambda: begun.append("begin"))
-    monkeypatch.setattr(application.graceful_shutdown, "listen_for_signals", begun.append)
-    monkeypatch.setattr(application.gc, "freeze", lambda: begun.append("freeze"))
-    ready = multiprocessing.Event()
-    front = object()
-    assert application.load(front, 7, ready) is front
-    assert begun == [7, "begin", "freeze"]
-    assert ready.is_set()
-
-
-def test_process_finishes_after_its_last_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[Any] = []
-    # granian has no public way to run a process.
-    monkeypatch.setattr(server.MPServer, "_spawn_rsgi_worker", lambda *words: done.append(words))
-    monkeypatch.setattr(application, "finish", lambda _timeout: done.append("finish"))
-    application.run("a", "b")
-    assert done == [("a", "b"), "finish"]
+    sockets = [*found._listeners, found._probe_listener]
+    assert len({each.fileno() for each in found._listeners}) == (3 if IS_LINUX else 1)
+    assert len({each.getsockname() for each in found._listeners}) == 1
+    found.stop()
+    assert [each and each.fileno() for each in sockets] == [-1] * 4
 
 
 @pytest.fixture
@@ -265,7 +323,7 @@ def test_application_is_whole_before_the_first_request(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path / "metrics"))
-    assert hasattr(application.build_front(), "__rsgi__")
+    assert isinstance(application.build_front(), Front)
     assert (tmp_path / "metrics").is_dir()
 
 
@@ -306,4 +364,5 @@ def test_server_follows_the_settings(settings: Any, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(server.Server, "serve", lambda made: served.insert(0, made))
     settings.GATEHOUSE_WEB_WORKERS = 3
     assert serve.main() == 0
-    assert (served[0].workers, served[0].ssl_ctx[0]) == (3, False)
+    assert (served[0].workers, served[0].files) == (3, None)
+    served[0].stop()
