@@ -28,7 +28,8 @@ def found(path: str, *headers: tuple[str, str], method: str = "POST") -> BodyLim
     async def in_thread(function: Any, *words: Any) -> bool:
         return bool(await asyncio.to_thread(function, *words))
 
-    head = RequestHead(method, path, dict(headers), is_plain=True)
+    pairs = {name.encode(): value.encode() for name, value in headers}
+    head = RequestHead(method, path, pairs, is_plain=True)
     return asyncio.run(bound_of(head, in_thread))
 
 

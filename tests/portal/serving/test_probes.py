@@ -24,7 +24,7 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
         raise RuntimeError
     start_response("200 OK", [("Content-Type", "text/x")])
     names = ("PATH_INFO", "REMOTE_ADDR", "HTTP_AUTHORIZATION", "QUERY_STRING")
-    return [" ".join(environ[name] for name in names).encode()]
+    return [" ".join(environ.get(name, "") for name in names).encode()]
 
 
 @pytest.fixture
