@@ -8,6 +8,7 @@ it, so that charge, record and answer stand or fall together. No rule and no HTT
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -24,15 +25,15 @@ from engine.decision import Decision, Reason, Violation
 from engine.policy import Authority, PolicySet
 from engine.request import Operation, Phase
 from policies import ledger, snapshot
+from policies.ledger.book import Book
 from policies.snapshot import Authentication
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from admission.writer.pending_decision import BatchRead, Stamp
+    from admission.writer.pending_decision import Stamp
     from engine.chain import Prepared
     from engine.request import AdmissionRequest
-    from policies.ledger.book import Book
     from policies.snapshot import ClusterPolicies, QuotaKey, Snapshot
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "RecordedDecision",
     "UnavailableError",
     "decide",
+    "decide_ahead",
     "prepare",
     "prepare_after_pause",
     "prepare_refusal",
@@ -125,6 +127,11 @@ def prepare_after_pause(postponed: writer.PendingDecision, *, is_last: bool) -> 
     return _prepared_on_snapshot(again)
 
 
+def decide_ahead(pending: writer.PendingDecision) -> RecordedDecision | None:
+    """The final answer to a mutating call that is allowed by what was prepared alone, or None."""
+    return pending.decide_ahead() if isinstance(pending, _PendingReview) else None
+
+
 def prepare_refusal(decision: Decision, *, uid: str, call: Call) -> writer.PendingDecision:
     """Prepare the denial of a review that could not be read, to be recorded as any other."""
     return _prepared_on_snapshot(_PendingReview(None, call=call, refusal=decision, uid=uid))
@@ -169,6 +176,7 @@ class _PendingReview(writer.PendingDecision):
         self.prepared: Prepared | None = None
         self.quotas: Mapping[str, QuotaKey] = {}
         self.needs = Needs()
+        self._decided: Decided | None = None  # ahead of the batch
 
     def prepare(self, policies: Snapshot) -> None:
         """Decide all but the used amounts; a second time, authenticate the caller again."""
@@ -221,11 +229,30 @@ class _PendingReview(writer.PendingDecision):
     @property
     def stamp(self) -> Stamp | None:
         """The cluster and policy revision that it was prepared on."""
-        prepared_on = self.cluster
+        prepared_on = None if self._decided else self.cluster
         return (prepared_on.id, prepared_on.uid, prepared_on.revision) if prepared_on else None
+
+    def decide_ahead(self) -> RecordedDecision | None:
+        """Decide a mutating call for good, if it is allowed by what was prepared alone.
+
+        Its row holds just this answer, whatever is known by the time that it is written.
+        """
+        needs = self.needs
+        if self.call.phase is not Phase.MUTATE or self.prepared is None:
+            return None
+        if needs.quota_ids or needs.followed is not None:
+            return None
+        decided = self.decide(BatchRead(Book((), ())))
+        recorded: RecordedDecision = decided.answer
+        if not recorded.decision.allowed:
+            return None
+        self._decided, self.deadline = decided, math.inf
+        return recorded
 
     def decide(self, read: BatchRead) -> Decided:
         """Decide on the amounts that all other objects use, so that a retry changes nothing."""
+        if self._decided is not None:
+            return self._decided
         decision = self._decision(read)
         circumstances = write.Circumstances(
             cluster=self.call.cluster,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter, Gauge, Histogram
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -45,6 +45,11 @@ WAITS: Final = Counter(
     "gatehouse_admission_waits",
     "Reviews that waited, for a write under way or for room, gave up, or were too many.",
     ["outcome"],
+)
+QUEUED: Final = Gauge(
+    "gatehouse_admission_queued_mutations",
+    "Mutations that are answered, and not on record yet (GATEHOUSE_RECORD_MUTATIONS=queued).",
+    multiprocess_mode="livesum",
 )
 NOT_KNOWN_YET: Final = Counter(
     "gatehouse_admission_namespace_not_known_yet",

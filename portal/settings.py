@@ -67,6 +67,10 @@ _is_plain = _external.scheme == "http" and bool(env.text("GATEHOUSE_EXTERNAL_URL
 # The queue of the writer in each process
 GATEHOUSE_QUEUE_LIMIT = env.integer("GATEHOUSE_QUEUE_LIMIT", 1024, lowest=1, highest=100_000)
 GATEHOUSE_BATCH_LIMIT = env.integer("GATEHOUSE_BATCH_LIMIT", 256, lowest=1, highest=4096)
+# When a mutating call that is allowed is answered: once its row is committed, or queued for that
+GATEHOUSE_RECORD_MUTATIONS = env.choice(
+    "GATEHOUSE_RECORD_MUTATIONS", "durable", ("durable", "queued")
+)
 
 # Retention of the record in days (0: for ever), and the folder of exports made before deletion
 GATEHOUSE_RETENTION_ALLOWED_DAYS = env.integer(

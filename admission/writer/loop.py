@@ -55,6 +55,11 @@ class LoopWriter:
         self._opened: session.Opened | None = None  # by ``_open_line``, and not in use yet
         self._may_open_again = 0.0  # a time.monotonic()
 
+    @property
+    def has_session(self) -> bool:
+        """Whether its items need not go to the process's thread."""
+        return self._line is not None and not self._carried_over.is_stuck()
+
     def is_stuck(self, pending: PendingDecision) -> bool:
         """Whether the batch of the writer that has this item takes too long."""
         return thread.is_stuck() if pending.is_left else self._carried_over.is_stuck()

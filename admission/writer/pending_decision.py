@@ -165,6 +165,16 @@ class PendingDecision(ABC):
         self._given_up = error is not None
         return error
 
+    def unsettle(self) -> None:
+        """Forget the failure: it is about to be submitted again."""
+        self._failure, self._is_settled, self.passes = None, False, 0
+        self._settled_lock.acquire(blocking=False)
+
+    @property
+    def failure(self) -> Exception | None:
+        """What a settled item failed with; None if it has an answer."""
+        return self._failure
+
     @property
     def outcome(self) -> Any:
         """The answer; raises the error of a failed item. Only once it is settled."""

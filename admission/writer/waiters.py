@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from admission.writer import thread
 from admission.writer.pending_decision import LOOK_EVERY
+from admission.writer.queued_rows import QueuedRows
 from policies.db.deferred import is_postgresql
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class Waiters:
             from admission.writer.loop import LoopWriter  # noqa: PLC0415 - SQLite has no psycopg
 
             self._loop_writer = LoopWriter(loop)
+        self._submit = (self._loop_writer or thread).submit
+        self._queued_rows = QueuedRows(loop, self._submit)
         self._futures: dict[PendingDecision, Future[None]] = {}
         self._settled: deque[PendingDecision] = deque()
         self._is_resume_scheduled = False  # whether ``resume`` is scheduled
@@ -46,13 +49,31 @@ class Waiters:
         self._futures[pending] = future = self._loop.create_future()
         pending.listen(self._note_settled)
         try:
-            (thread if self._loop_writer is None else self._loop_writer).submit(pending)
+            self._submit(pending)
             if not self._is_look_scheduled:
                 self._look_later()
             await future
         finally:
             del self._futures[pending]
         return pending.outcome
+
+    @property
+    def may_queue(self) -> bool:
+        """Whether ``queue`` is allowed: rows come on record quickly, and the database is there."""
+        if self._loop_writer is not None and not self._loop_writer.has_session:
+            return False
+        return self._queued_rows.has_place(waiting=len(self._futures))
+
+    def queue(self, pending: PendingDecision) -> None:
+        """Submit an item that nobody waits for, and see that it comes on record.
+
+        Raises UnavailableError when it cannot be written soon.
+        """
+        self._queued_rows.put(pending)
+
+    async def flush(self, within: float) -> None:
+        """Wait until all that was queued is on record, at most so many seconds."""
+        await self._queued_rows.flush(within)
 
     def _note_settled(self, pending: PendingDecision) -> None:
         """Schedule ``resume`` once for all settled items; runs in any thread."""

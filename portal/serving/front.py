@@ -16,7 +16,7 @@ from django.conf import settings
 from admission import writer
 from admission.api import respond, waits
 from admission.api.authentication import bearer, is_known
-from admission.decide import Call
+from admission.decide import Call, decide_ahead
 from policies.snapshot import marks
 from portal import graceful_shutdown
 from portal.logs import request_id
@@ -31,11 +31,14 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import MutableMapping
 
+    from admission.api.respond import PreparedReview
+    from admission.decide import RecordedDecision
     from portal.graceful_shutdown import Application
     from portal.serving.request_head import Receive, Scope, Send
 
 LONGEST: Final = 64 * 1024  # bytes: parsing more would delay other reviews noticeably
 _HEADERS: Final = raw(respond.HEADERS.items())
+FLUSH_WITHIN: Final = 5.0  # seconds for rows whose callers are answered
 _REVIEW: Final = BodyLimit(most=LONGEST, kept=LONGEST, is_known=True)
 
 
@@ -45,6 +48,7 @@ class Front:
     def __init__(self, wsgi_application: Application) -> None:
         self.wsgi_application = wsgi_application
         self._https_only: bool = settings.SECURE_SSL_REDIRECT
+        self._queues_mutations = settings.GATEHOUSE_RECORD_MUTATIONS == "queued"
 
     def begin(self, loop: AbstractEventLoop) -> None:
         """Start to serve in this loop."""
@@ -52,8 +56,9 @@ class Front:
         self._bridge = WsgiBridge(self.wsgi_application, threads=settings.GATEHOUSE_WEB_THREADS)
         self._probes = Probes(self.wsgi_application)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Close, after the last answer."""
+        await self._waiters.flush(FLUSH_WITHIN)
         self._waiters.close()
         self._bridge.close()
         self._probes.close()
@@ -81,7 +86,9 @@ class Front:
             prepared_review = respond.prepare(lambda: body, call=call)
             if marks.present:
                 await waits.wait_in_loop(prepared_review)
-            recorded = await waits.decide_in_loop(prepared_review.item, self._waiters.outcome)
+            recorded = self._queued(prepared_review) or await waits.decide_in_loop(
+                prepared_review.item, self._waiters.outcome
+            )
             answered, status, headers = prepared_review.answer(recorded), 200, _HEADERS
         except RefusedError as error:
             await refuse(head, send, error, [("x-request-id", review_id)])
@@ -93,6 +100,15 @@ class Front:
             bodies.release(len(body))
         headers = [*headers, (b"x-request-id", review_id.encode())]
         await answer_raw(send, status, headers, answered)
+
+    def _queued(self, review: PreparedReview) -> RecordedDecision | None:
+        """Queue the row of a mutation that is allowed; None where the answer has to wait for it."""
+        if not self._queues_mutations or not self._waiters.may_queue:
+            return None
+        recorded = decide_ahead(review.item)
+        if recorded is not None:
+            self._waiters.queue(review.item)
+        return recorded
 
     def _usual_call(self, head: RequestHead, scope: Scope) -> Call | None:
         """Recognise a review that can be answered at once; None for other calls."""

@@ -98,7 +98,7 @@ async def _serve(front: Front, acceptor: Acceptor) -> None:
     try:
         await acceptor.serve()
     finally:
-        front.close()
+        await front.close()
 
 
 def connections() -> int:
