@@ -18,7 +18,7 @@ from admission.alike import ReadReview
 from admission.record import write
 from admission.record.redaction import is_unstorable
 from admission.writer import OverBudgetError, PostponedError, UnavailableError
-from admission.writer.pending_decision import Decided, FollowedWhen, Needs
+from admission.writer.pending_decision import BatchRead, Decided, FollowedWhen, Needs
 from engine import chain
 from engine.bounds import LONGEST_REVIEW, TooLongError
 from engine.decision import Decision, Reason, Violation
@@ -180,6 +180,8 @@ class _PendingReview(writer.PendingDecision):
 
     def prepare(self, policies: Snapshot) -> None:
         """Decide all but the used amounts; a second time, authenticate the caller again."""
+        if self._decided is not None:
+            return  # answered already
         call, request = self.call, self.request
         is_again = self.cluster is not None and call.secret
         if is_again and policies.authenticate(call.cluster, call.secret) is not Authentication.OK:

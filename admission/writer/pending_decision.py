@@ -168,6 +168,7 @@ class PendingDecision(ABC):
     def unsettle(self) -> None:
         """Forget the failure: it is about to be submitted again."""
         self._failure, self._is_settled, self.passes = None, False, 0
+        self._given_up = False
         self._settled_lock.acquire(blocking=False)
 
     @property

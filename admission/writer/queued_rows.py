@@ -12,10 +12,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
-from django.db import IntegrityError
 
 from admission import metrics
-from admission.writer import thread
+from admission.writer import session, thread
 from admission.writer.pending_decision import UnavailableError
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class QueuedRows:
     def _take_settled(self, pending: PendingDecision) -> None:
         error = pending.failure
         # An unknown commit may have been a good one: then the id is taken.
-        if error is None or isinstance(error.args and error.args[0], IntegrityError):
+        if error is None or any(map(session.is_taken, error.args)):
             del self._since[pending]
             metrics.QUEUED.dec()
             if not self._since:

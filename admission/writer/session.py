@@ -53,6 +53,7 @@ _LATE_STATE: Final = "57014"  # a statement that took too long
 _GONE_STATES: Final = ("08", "57P")  # connection lost, server shutting down
 _NO_PARTITION_STATE: Final = "23514"
 _ITEM_STATES: Final = ("22", "23")  # data that does not fit, a constraint
+_TAKEN: Final = ("23505", "SQLITE_CONSTRAINT_TRIGGER")  # on SQLite a trigger keeps rows as they are
 _SQLITE_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _mark: Final[ContextVar[int | None]] = ContextVar("mark", default=None)
 
@@ -180,6 +181,14 @@ def kind_of(error: DatabaseError | InterfaceError) -> Remedy:
         return Remedy.AGAIN
     is_data = isinstance(error, IntegrityError) or code.startswith(("SQLITE_TOOBIG", "SQLITE_MIS"))
     return Remedy.ITEM if is_data else Remedy.DENIED
+
+
+def is_taken(error: object) -> bool:
+    """Whether a row was refused because one of its id is on record already."""
+    if not isinstance(error, IntegrityError):
+        return False
+    cause: Any = error.__cause__
+    return (getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", "")) in _TAKEN
 
 
 def _remedy_of_sqlstate(cause: Any) -> Remedy:

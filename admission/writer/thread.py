@@ -60,13 +60,18 @@ class Writer:
         return self._carried_over.is_stuck()
 
     @property
+    def is_held_up(self) -> bool:
+        """Whether it refuses items: its database is away, or its batch takes too long."""
+        return self._is_away or self.is_stuck()
+
+    @property
     def _is_away(self) -> bool:
         return self._failures_in_a_row >= FAILURES
 
     def submit(self, pending: PendingDecision) -> None:
         """Queue an item. Raises UnavailableError when it cannot be written soon."""
         is_full = self._queue.qsize() >= settings.GATEHOUSE_QUEUE_LIMIT
-        if self._is_away or self.is_stuck() or is_full:
+        if self.is_held_up or is_full:
             raise UnavailableError
         hit("before-queue")
         self._queue.put(pending)
@@ -186,6 +191,11 @@ def take_over(failed: FailedBatch) -> None:
 def is_stuck() -> bool:
     """Whether the batch under way takes too long for its callers to wait."""
     return _writer is not None and _writer.is_stuck()
+
+
+def is_held_up() -> bool:
+    """Whether items are refused now: the database is away, or the batch takes too long."""
+    return _writer is not None and _writer.is_held_up
 
 
 def stop(timeout: float = 10.0) -> None:

@@ -60,7 +60,8 @@ class Waiters:
     @property
     def may_queue(self) -> bool:
         """Whether ``queue`` is allowed: rows come on record quickly, and the database is there."""
-        if self._loop_writer is not None and not self._loop_writer.has_session:
+        loop_writer = self._loop_writer
+        if thread.is_held_up() if loop_writer is None else not loop_writer.has_session:
             return False
         return self._queued_rows.has_place(waiting=len(self._futures))
 

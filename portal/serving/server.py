@@ -191,6 +191,8 @@ class Server:
             pause = self._pauses.next()
             logger.warning("web processes %s ended; new ones in %.1f s", sorted(ended), pause)
             self.wait(pause)
+            for number in ended:
+                self.processes[number].forget_gauges()
             successors = self._start(ended)
             ready = self._wait_until_ready(successors)
             failed = [successors[number] for number in successors.keys() - ready.keys()]

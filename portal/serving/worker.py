@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import uvloop
 from django.conf import settings
+from prometheus_client.multiprocess import mark_process_dead
 
 from portal import graceful_shutdown
 from portal.logs import AccessLog
@@ -147,6 +148,12 @@ class WebProcess:
         if self.is_alive():
             self._process.kill()
             self._process.join()
+        self.forget_gauges()
+
+    def forget_gauges(self) -> None:
+        """Have ``/metrics`` drop the gauges of this process, which has ended."""
+        if self._process.pid and "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            mark_process_dead(self._process.pid)  # type: ignore[no-untyped-call] # untyped upstream
 
 
 def end_all(processes: Iterable[WebProcess], *, within: float) -> None:
