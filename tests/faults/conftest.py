@@ -56,7 +56,7 @@ class World:
     ) -> Iterator[ReviewRequest]:
         """Endless reviews of new pods in that namespace; ``more`` goes into spec or request."""
         made = pod(container(requests={"cpu": "10m"}), namespace=namespace, name="p-@object@")
-        options = {"dryRun": more.pop("dry_run", False)}
+        options = {"dryRun": more.pop("dry_run", False), "phase": more.pop("phase", "validate")}
         made["spec"].update(more)
         secret = self.secrets[cluster]
         return reviews_of(made, secret=secret, cluster=cluster, timeout=timeout, **options)

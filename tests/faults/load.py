@@ -61,11 +61,12 @@ def reviews_of(
     *,
     secret: str,
     cluster: str = "prod",
+    phase: str = "validate",
     timeout: str = "10s",
     **request: object,
 ) -> Iterator[ReviewRequest]:
     """Endless reviews of new objects like this one; uid and name differ each time."""
-    head = head_of(f"/admission/{cluster}/validate?timeout={timeout}", secret=secret)
+    head = head_of(f"/admission/{cluster}/{phase}?timeout={timeout}", secret=secret)
     # Compact, as written by an API server.
     template = json.dumps(_review(manifest, request), separators=(",", ":")).encode()
     while True:
