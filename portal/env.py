@@ -120,13 +120,13 @@ class Reader:
         """A TCP port."""
         return self.integer(setting_name, default, lowest=1, highest=_HIGHEST_PORT)
 
-    def choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
-        """One of a few words, in any case."""
+    def choice(self, name: str, *choices: str, default: str = "") -> str:
+        """One of a few words, in any case; without a default, the first is it."""
         setting = self.text(name)
         choice_by_fold = {choice.casefold(): choice for choice in choices}
         if setting and setting.casefold() not in choice_by_fold:
             self.complain(name, f"is {setting!r}", f"write one of {', '.join(choices)}")
-        return choice_by_fold.get(setting.casefold(), default)
+        return choice_by_fold.get(setting.casefold(), default or choices[0])
 
     def words(self, name: str) -> list[str]:
         """A list separated by commas."""

@@ -67,10 +67,7 @@ _is_plain = _external.scheme == "http" and bool(env.text("GATEHOUSE_EXTERNAL_URL
 # The queue of the writer in each process
 GATEHOUSE_QUEUE_LIMIT = env.integer("GATEHOUSE_QUEUE_LIMIT", 1024, lowest=1, highest=100_000)
 GATEHOUSE_BATCH_LIMIT = env.integer("GATEHOUSE_BATCH_LIMIT", 256, lowest=1, highest=4096)
-# When a mutating call that is allowed is answered: once its row is committed, or queued for that
-GATEHOUSE_RECORD_MUTATIONS = env.choice(
-    "GATEHOUSE_RECORD_MUTATIONS", "durable", ("durable", "queued")
-)
+GATEHOUSE_RECORD_MUTATIONS = env.choice("GATEHOUSE_RECORD_MUTATIONS", "durable", "queued")
 
 # Retention of the record in days (0: for ever), and the folder of exports made before deletion
 GATEHOUSE_RETENTION_ALLOWED_DAYS = env.integer(
@@ -393,8 +390,8 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 
 # Logs: one line for each record on standard error, with the request's id
-GATEHOUSE_LOG_LEVEL = env.choice("GATEHOUSE_LOG_LEVEL", "INFO", LOG_LEVELS)
-GATEHOUSE_LOG_FORMAT = env.choice("GATEHOUSE_LOG_FORMAT", "text", ("text", "json"))
+GATEHOUSE_LOG_LEVEL = env.choice("GATEHOUSE_LOG_LEVEL", *LOG_LEVELS, default="INFO")
+GATEHOUSE_LOG_FORMAT = env.choice("GATEHOUSE_LOG_FORMAT", "text", "json")
 GATEHOUSE_ACCESS_LOG = env.boolean("GATEHOUSE_ACCESS_LOG", default=False)
 LOGGING = logging_config(GATEHOUSE_LOG_LEVEL, GATEHOUSE_LOG_FORMAT)
 

@@ -56,9 +56,12 @@ class Front:
         self._bridge = WsgiBridge(self.wsgi_application, threads=settings.GATEHOUSE_WEB_THREADS)
         self._probes = Probes(self.wsgi_application)
 
-    async def close(self) -> None:
-        """Close, after the last answer."""
+    async def flush(self) -> None:
+        """Wait until the rows of all that is answered are on record."""
         await self._waiters.flush(FLUSH_WITHIN)
+
+    def close(self) -> None:
+        """Close, after the last answer."""
         self._waiters.close()
         self._bridge.close()
         self._probes.close()

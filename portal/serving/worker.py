@@ -99,7 +99,8 @@ async def _serve(front: Front, acceptor: Acceptor) -> None:
     try:
         await acceptor.serve()
     finally:
-        await front.close()
+        await front.flush()
+        front.close()
 
 
 def connections() -> int:
@@ -152,8 +153,9 @@ class WebProcess:
 
     def forget_gauges(self) -> None:
         """Have ``/metrics`` drop the gauges of this process, which has ended."""
+        forget: Any = mark_process_dead  # its module has no types
         if self._process.pid and "PROMETHEUS_MULTIPROC_DIR" in os.environ:
-            mark_process_dead(self._process.pid)  # type: ignore[no-untyped-call] # untyped upstream
+            forget(self._process.pid)
 
 
 def end_all(processes: Iterable[WebProcess], *, within: float) -> None:

@@ -65,7 +65,7 @@ READS: dict[str, Callable[[Reader], object]] = {
     "boolean": lambda r: r.boolean("A", default=True),
     "integer": lambda r: r.integer("A", 5, lowest=1, highest=9),
     "port": lambda r: r.port("A", 8000),
-    "choice": lambda r: r.choice("A", "text", ("text", "json")),
+    "choice": lambda r: r.choice("A", "text", "json"),
     "address": lambda r: r.web_address("A", "http://a"),
     "link": lambda r: r.link("A"),
     "broker": lambda r: r.broker("A", "filesystem://", ""),
