@@ -85,7 +85,6 @@ GATEHOUSE_CLUSTER_ADDRESSES = env.networks(
     "GATEHOUSE_CLUSTER_ADDRESSES", "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10,fc00::/7"
 )
 
-# Clusters: minutes between full comparisons
 GATEHOUSE_SYNC_FULL_PASS_MINUTES = env.integer(
     "GATEHOUSE_SYNC_FULL_PASS_MINUTES", 10, lowest=1, highest=1440
 )
