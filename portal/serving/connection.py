@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 LONGEST_REQUEST: Final = 30  # seconds: an API server waits no longer
 LONGEST_HEAD: Final = 64 * 1024  # bytes of a request line with its headers
 HEAD_WITHIN: Final = 15.0  # seconds from the first byte of a head to its end; for a handshake
+MOST_WAITING: Final = 16  # requests of one connection behind that which is being answered
 _PAUSE: Final = 1.0  # seconds after a failure to accept
 TAKEN_WITHIN: Final = 60.0  # seconds in which a caller reads what was written
 _BROKEN: Final = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -299,7 +300,7 @@ class CallerConnection(asyncio.Protocol):
         self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        """All but the body has come; raises where the target is none."""
+        """All but the body has come. Raises where the target is none, or too many requests wait."""
         self._head.close()
         url = httptools.parse_url(self._url)
         scope = {
@@ -311,9 +312,13 @@ class CallerConnection(asyncio.Protocol):
             "query_string": url.query or b"",
             "headers": self._headers,
         }
-        keep_alive = self._parser.should_keep_alive() and not self._parser.should_upgrade()
+        self._headers = []  # trailers may follow
+        keep_alive = scope["http_version"] == "1.1" and self._parser.should_keep_alive()
+        keep_alive = keep_alive and not self._parser.should_upgrade()
         self._coming = Exchange(self, scope, keep_alive=keep_alive)
         self._waiting.append(self._coming)
+        if len(self._waiting) > MOST_WAITING:
+            raise ValueError("too many requests wait")
 
     def on_body(self, part: bytes) -> None:
         """A part of its body."""

@@ -38,15 +38,16 @@ class Exchange:
         """Whether the connection may carry another request after this answer."""
         self.is_answered = False
         self._connection, self._scope = connection, scope
-        self._waits_for_continue = (b"expect", b"100-continue") in scope["headers"]
+        expected = dict(scope["headers"]).get(b"expect", b"")
+        self._waits_for_continue = expected.lower() == b"100-continue"
         self._pieces: list[bytes] = []
         self._unread = 0  # bytes
         self._is_complete = self._is_received = False  # the body came, and was taken
         self._is_lost = False
         self._news: Future[None] | None = None  # that ``receive`` waits for
         self._start: MutableMapping[str, Any] | None = None  # of an answer that is not written yet
-        self._is_started = self._is_chunked = False
-        self._left = 0  # bytes that the answer still promises
+        self._is_started = self._is_chunked = self._is_bodiless = False
+        self._left: int | None = None  # bytes that the answer still promises
 
     # What comes from the caller
 
@@ -124,18 +125,19 @@ class Exchange:
         """The bytes of the answer's head; ``whole_length`` where all of the body is known."""
         self._is_started = True
         status, headers = start["status"], list(start["headers"])
-        names = {name for name, _ in headers}
-        is_bodiless = self._scope["method"] == "HEAD" or status in _BODILESS
-        if b"content-length" in names:
-            (length, *_) = [int(value) for name, value in headers if name == b"content-length"]
-            self._left = 0 if is_bodiless else length
-        elif whole_length is not None and status not in _BODILESS:
-            headers.append((b"content-length", b"%d" % whole_length))
-            self._left = 0 if is_bodiless else whole_length
-        elif not is_bodiless and self._scope["http_version"] == "1.1":
+        self._is_bodiless = self._scope["method"] == "HEAD" or status in _BODILESS
+        length = dict(headers).get(b"content-length")
+        if length is None and whole_length is not None and status not in _BODILESS:
+            length = b"%d" % whole_length
+            headers.append((b"content-length", length))
+        if self._is_bodiless:
+            pass
+        elif length is not None:
+            self._left = int(length)
+        elif self._scope["http_version"] == "1.1":
             headers.append((b"transfer-encoding", b"chunked"))
             self._is_chunked = True
-        elif not is_bodiless:
+        else:
             self.keep_alive = False  # the end of the connection is the end of the body
         if (b"connection", b"close") in headers:
             self.keep_alive = False
@@ -143,15 +145,16 @@ class Exchange:
             headers.append((b"connection", b"close"))
         lines = [*self._connection.default_headers, *headers]
         head = b"".join([b"%b: %b\r\n" % pair for pair in lines])
-        if head.count(b"\n") != len(lines):
+        if not head.count(b"\n") == head.count(b"\r") == len(lines):
             raise ValueError("a header has a line break")
         return _STATUS_LINES[status] + head + b"\r\n"
 
     def _framed(self, body: bytes, *, is_last: bool) -> bytes:
-        if self._scope["method"] == "HEAD":
+        if self._is_bodiless:
             return b""
-        if not self._is_chunked:
+        if self._left is not None:
             self._left -= len(body)
+        if not self._is_chunked:
             return body
         chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
         return chunk + b"0\r\n\r\n" if is_last else chunk
@@ -159,7 +162,7 @@ class Exchange:
     def _finish(self) -> None:
         self.is_answered = True
         self._tell()
-        if self._left > 0:  # its reader must not take it for whole
+        if self._left:  # its reader must not take it for whole, nor the rest for another
             self._connection.abort()
         else:
             self._connection.finish(self)

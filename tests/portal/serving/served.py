@@ -111,6 +111,11 @@ class Line:
         headers = dict(iter(self._header, None))
         return status, self.stream.read(int(headers.get(b"content-length", 0)))
 
+    def rest_of_head(self) -> dict[bytes, bytes]:
+        """The headers of an answer without a body."""
+        self.stream.readline()
+        return dict(iter(self._header, None))
+
     def _header(self) -> tuple[bytes, bytes] | None:
         name, colon, value = self.stream.readline().strip().partition(b": ")
         return (name.lower(), value) if colon else None
@@ -158,15 +163,19 @@ def serving(
     idle_for: int = 60,
     tls_context: Callable[[], ssl.SSLContext] | None = None,
     send_buffer: int = 0,
+    other: Any = None,
 ) -> Iterator[Served]:
-    """Serve in a thread; ``send_buffer`` bounds what the system keeps of answers."""
+    """Serve in a thread; ``send_buffer`` bounds what the system keeps of answers.
+
+    ``other`` is an ASGI application in place of ours.
+    """
     application = Application()
     with server.listen("127.0.0.1", 0, 16) as listener:
         if send_buffer:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
         acceptor = Acceptor(
             listener=listener,
-            server=server_of(application, idle_for=idle_for),
+            server=server_of(other or application, idle_for=idle_for),
             most=most,
             tls_context=tls_context,
         )
