@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import dataclasses
 import itertools
 import json
 import random
@@ -16,7 +17,6 @@ import statistics
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bench import database, report, review, run, servers
@@ -38,10 +38,12 @@ RATE: Final = 100.0
 CLIENTS: Final = 32
 SECONDS: Final = 8.0
 WARM_UP: Final = 2.0
-BASE, STRETCH = 2.0, 1.75
 NOTHING: Final = "no webhook"
 VALIDATING: Final = "Gatehouse, validating"
 BOTH: Final = "Gatehouse, mutating and validating"
+QUEUED: Final = "Gatehouse, mutating (queued) and validating"
+GOALS: Final = {VALIDATING: 1.8, BOTH: 4.0, QUEUED: 3.0}
+"""Median time of a create by each way, in times of one without a webhook."""
 CREATED: Final = 201
 OTHERS: Final = (GO, LEAN, OPA_OFF)
 _HEADERS: Final = {"Authorization": "Bearer admin-token", "Content-Type": "application/json"}
@@ -54,7 +56,7 @@ _RULE: Final = {
 }
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class Way:
     """How pods come into some namespaces: past these webhooks, by kind of configuration."""
 
@@ -82,7 +84,8 @@ def measure(rounds: int) -> int:
         made.databases.clone("seeded", "product")
         # The product, the lean echo, and strangers where they are at hand.
         subjects = [s for s in (*servers.floors(), *servers.peers()[0]) if s.name in OTHERS]
-        for subject in (*subjects, servers.product("product", made.secret)):
+        subjects += [servers.product("product", made.secret), _queued("product", made.secret)]
+        for subject in subjects:
             made.running[subject.name] = stack.enter_context(made.start(subject))
         live = stack.enter_context(cluster(binaries, Options(is_durable=True)))
         asking = stack.enter_context(contextlib.closing(ApiClient(live)))
@@ -97,31 +100,51 @@ def measure(rounds: int) -> int:
                 times = sorted(creator.create(way, SECONDS))
                 p50, p99 = times[len(times) // 2], times[int(len(times) * 0.99)]
                 made.keep(way.name, {"p50": p50, "p99": p99})
-        after = database.standing(made.databases, "product")
+        _check(made, ways, before)
+    return _show(made.figures, sum(way.created for way in ways))
+
+
+def _queued(name: str, secret: str) -> servers.Subject:
+    """The product on the same database, with mutations that are answered once queued."""
+    subject = servers.product(name, secret, name=QUEUED)
+    environment = {**subject.environment, "GATEHOUSE_RECORD_MUTATIONS": "queued"}
+    return dataclasses.replace(subject, environment=environment)
+
+
+def _check(made: run.Run, ways: Sequence[Way], before: database.Standing) -> None:
+    """Raise LoadError unless all pods of ours are on record and charged, within seconds."""
     ours = [way for way in ways if way.is_ours]
     pods = sum(way.created for way in ours)
     wanted = (sum(way.created * len(way.webhooks) for way in ours), pods, pods)
-    used = sum(after.used.values()) - sum(before.used.values())
-    found = (after.rows - before.rows, after.charges - before.charges, used)
-    if found != wanted:
-        raise LoadError(f"rows, charges and used pods are {found}, not {wanted}")
-    return _show(made.figures, sum(way.created for way in ways))
+    deadline = time.monotonic() + 5
+    while True:
+        after = database.standing(made.databases, "product")
+        used = sum(after.used.values()) - sum(before.used.values())
+        found = (after.rows - before.rows, after.charges - before.charges, used)
+        if found == wanted:
+            return
+        if time.monotonic() > deadline:
+            raise LoadError(f"rows, charges and used pods are {found}, not {wanted}")
+        time.sleep(0.1)  # rows of queued mutations follow their answers
 
 
 def _ways(made: run.Run) -> list[Way]:
     addresses = {name: f"https://{server.address}" for name, server in made.running.items()}
-    ours = f"{addresses[PRODUCT]}/admission/{review.CLUSTER}/{made.secret}"
-    validate, mutate = {"Validating": f"{ours}/validate"}, {"Mutating": f"{ours}/mutate"}
+    path = f"/admission/{review.CLUSTER}/{made.secret}"
+    validate, mutate = {"Validating": f"{path}/validate"}, {"Mutating": f"{path}/mutate"}
     webhooks: dict[str, dict[str, str]] = {NOTHING: {}}
     for name in filter(made.running.get, OTHERS):
-        path = made.running[name].subject.path
-        webhooks[name] = {"Validating": f"{addresses[name]}{path}"}
+        own_path = made.running[name].subject.path
+        webhooks[name] = {"Validating": f"{addresses[name]}{own_path}"}
     found = [
         Way(name, [f"way-{number}-{each}" for each in range(50)], called)
         for number, (name, called) in enumerate(webhooks.items())
     ]
-    found.append(Way(VALIDATING, review.SPREAD[:50], validate))
-    return [*found, Way(BOTH, review.SPREAD[50:], mutate | validate)]
+    ours = ((VALIDATING, PRODUCT, validate), (BOTH, PRODUCT, mutate | validate))
+    for number, (name, server, paths) in enumerate((*ours, (QUEUED, QUEUED, mutate | validate))):
+        called = {phase: addresses[server] + path for phase, path in paths.items()}
+        found.append(Way(name, review.SPREAD[number::3], called))
+    return found
 
 
 def _install(asking: ApiClient, ways: Sequence[Way], certificate: Path) -> None:
@@ -227,10 +250,12 @@ def _show(found: Figures, created: int) -> int:
         spanned = f"{min(ratio):.2f}-{max(ratio):.2f}"
         rows.append([name, *(f"{number:.2f}" for number in numbers), spanned])
     print(f"\n{report.table(rows)}")
-    p50, plain = (values(found, name, "p50") for name in (VALIDATING, NOTHING))
-    ratio = statistics.median(ratios(p50, plain))
-    words = [f"(<= {limit}) {'PASS' if ratio <= limit else 'FAIL'}" for limit in (BASE, STRETCH)]
-    print(f"\nthrough the webhook / without: {ratio:.2f}  {'  '.join(words)}")
+    is_met = True
+    for name, most in GOALS.items():
+        p50, plain = (values(found, each, "p50") for each in (name, NOTHING))
+        times = statistics.median(ratios(p50, plain))
+        is_met &= times <= most
+        print(f"{name} / without: {times:.2f}  (<= {most}) {'PASS' if times <= most else 'FAIL'}")
     print(f"{created} pods created; ours are all on record and charged")
     report.save({"figures": found}, name="live")
-    return 0 if ratio <= BASE else 2
+    return 0 if is_met else 2

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from admission import writer
 from admission.models import AuditEvent
 from admission.wire.review import MAX_BODY
 from policies import services, snapshot
@@ -227,3 +228,39 @@ def test_encoded_slash_is_a_bad_request(
 def test_probe_is_answered_beside_pages(ask: Callable[..., Exchange]) -> None:
     assert ask(b"", path="/livez", scope={"method": "GET"}).status == 299
     assert ask(path="/livez").status == 413
+
+
+@pytest.mark.parametrize(
+    ("path", "setting", "may_queue", "is_early"),
+    [
+        ("/admission/demo/mutate", "queued", True, True),
+        ("/admission/demo/mutate", "queued", False, False),
+        ("/admission/demo/mutate", "durable", True, False),
+        (PATH, "queued", True, False),
+    ],
+)
+def test_mutation_is_answered_before_its_commit_where_a_setting_says_so(
+    ask: Callable[..., Exchange],
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    setting: str,
+    *,
+    may_queue: bool,
+    is_early: bool,
+) -> None:
+    waited: list[Any] = []
+    outcome = writer.Waiters.outcome
+
+    async def wait(waiters: writer.Waiters, item: Any) -> Any:
+        waited.append(item)
+        return await outcome(waiters, item)
+
+    settings.GATEHOUSE_RECORD_MUTATIONS = setting
+    monkeypatch.setattr(writer.Waiters, "may_queue", may_queue)
+    monkeypatch.setattr(writer.Waiters, "outcome", wait)
+    response = json.loads(ask(path=path).body)["response"]
+    writer.stop()  # writes what is queued
+    assert response["allowed"] is True
+    assert AuditEvent.objects.get().id == response["auditAnnotations"]["decision-id"]
+    assert bool(waited) is not is_early
