@@ -35,9 +35,9 @@ def port() -> Iterator[int]:
         yield number
 
 
-def ask(port: int, path: str, method: str = "GET", **more: Any) -> tuple[int, bytes]:
+def ask(port: int, path: str, method: str = "GET") -> tuple[int, bytes]:
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as line:
-        line.request(method, path, headers={"Authorization": "Bearer one"}, **more)
+        line.request(method, path, headers={"Authorization": "Bearer one"})
         answer = line.getresponse()
         return answer.status, answer.read()
 
@@ -62,9 +62,15 @@ def test_nothing_else_is_served(port: int, path: str, method: str, status: int) 
     assert ask(port, path, method) == (status, b"")
 
 
-@pytest.mark.parametrize("body", [b"a", iter([b"a"])], ids=["length", "chunks"])
-def test_body_is_not_read(port: int, body: Any) -> None:
-    assert ask(port, "/livez", "POST", body=body) == (413, b"")
+@pytest.mark.parametrize(
+    "sent",
+    [b"Content-Length: 1\r\n\r\na", b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n"],
+    ids=["length", "chunks"],
+)
+def test_body_is_not_read(port: int, sent: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as line:
+        line.sendall(b"POST /livez HTTP/1.1\r\nHost: a\r\n" + sent)
+        assert line.recv(12) == b"HTTP/1.1 413"
 
 
 def test_one_connection_carries_several_probes(port: int) -> None:

@@ -7,7 +7,7 @@ import logging
 import os
 import resource
 import signal
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,7 +24,7 @@ from portal.serving.request_head import answer
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
     from pathlib import Path
 
 SIGNALS = (
@@ -90,10 +90,6 @@ class Line:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
 
-    @classmethod
-    async def to(cls, listener: socket.socket) -> Line:
-        return cls(*await asyncio.open_connection(*listener.getsockname()))
-
     async def ask(self) -> str:
         self.writer.write(b"GET / HTTP/1.1\r\nHost: portal\r\n\r\n")
         head = await self.reader.readuntil(b"\r\n\r\n")
@@ -103,9 +99,15 @@ class Line:
     async def is_closed(self) -> bool:
         return await self.reader.read() == b""
 
-    async def close(self) -> None:
-        self.writer.close()
-        await self.writer.wait_closed()
+
+@asynccontextmanager
+async def line_to(listener: socket.socket) -> AsyncIterator[Line]:
+    reader, writer = await asyncio.open_connection(*listener.getsockname())
+    try:
+        yield Line(reader, writer)
+    finally:
+        writer.close()
+        await writer.wait_closed()
 
 
 @pytest.fixture
@@ -134,10 +136,13 @@ def serve(events: list[Any], listener: socket.socket, parents_end: int) -> Serve
         worker._handle_signals(acceptor.server, None)
 
         async def both() -> None:
-            async with asyncio.timeout(30):
-                serving = asyncio.create_task(worker._serve(front, acceptor))
-                await play()
-                await serving
+            serving = asyncio.create_task(worker._serve(front, acceptor))
+            try:
+                await asyncio.wait_for(play(), 30)
+                await asyncio.wait_for(serving, 30)
+            finally:
+                acceptor.server.should_exit = True
+                await asyncio.wait([serving])
 
         with acceptor.listener, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(both())
@@ -150,13 +155,12 @@ def test_process_that_is_terminated_ends_after_its_last_answer(
     serve: Serve, listener: socket.socket
 ) -> None:
     async def play() -> None:
-        line = await Line.to(listener)
-        assert [await line.ask(), await line.ask()] == ["1", "2"]
-        tell(signal.SIGINT)  # for the parent alone
-        assert await line.ask() == "3"
-        tell(signal.SIGTERM)
-        assert await line.is_closed()
-        await line.close()
+        async with line_to(listener) as line:
+            assert [await line.ask(), await line.ask()] == ["1", "2"]
+            tell(signal.SIGINT)  # for the parent alone
+            assert await line.ask() == "3"
+            tell(signal.SIGTERM)
+            assert await line.is_closed()
 
     serve(play)
 
@@ -165,18 +169,16 @@ def test_replaced_process_leaves_new_connections_to_its_successor(
     serve: Serve, listener: socket.socket
 ) -> None:
     async def play() -> None:
-        line = await Line.to(listener)
-        await line.ask()
-        tell(graceful_shutdown.REPLACED)
-        assert await line.ask() == "2"  # the connection is still served
-        waiting = await Line.to(listener)
-        accepted, _ = listener.accept()  # it waits in the backlog
-        accepted.close()
-        assert await waiting.is_closed()
-        tell(signal.SIGTERM)
-        assert await line.is_closed()
-        await line.close()
-        await waiting.close()
+        async with line_to(listener) as line:
+            await line.ask()
+            tell(graceful_shutdown.REPLACED)
+            assert await line.ask() == "2"  # the connection is still served
+            async with line_to(listener) as waiting:
+                accepted, _ = listener.accept()  # it waits in the backlog
+                accepted.close()
+                assert await waiting.is_closed()
+            tell(signal.SIGTERM)
+            assert await line.is_closed()
 
     serve(play)
     assert graceful_shutdown.state.is_closing
@@ -186,10 +188,9 @@ def test_replaced_process_leaves_new_connections_to_its_successor(
 def test_stopping_process_takes_further_connections(serve: Serve, listener: socket.socket) -> None:
     async def play() -> None:
         for number in (graceful_shutdown.STOPPING, signal.SIGTERM):
-            line = await Line.to(listener)
-            await line.ask()
-            tell(number)
-            await line.close()
+            async with line_to(listener) as line:
+                await line.ask()
+                tell(number)
 
     serve(play)
     assert graceful_shutdown.state.is_stopping
@@ -212,11 +213,10 @@ def test_process_ends_with_its_parent(
     serve: Serve, listener: socket.socket, parents_end: int
 ) -> None:
     async def play() -> None:
-        line = await Line.to(listener)
-        await line.ask()
-        os.close(parents_end)
-        assert await line.is_closed()
-        await line.close()
+        async with line_to(listener) as line:
+            await line.ask()
+            os.close(parents_end)
+            assert await line.is_closed()
 
     serve(play)
 
