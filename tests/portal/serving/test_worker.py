@@ -50,6 +50,9 @@ class PretendedFront:
         self.calls = 0
         self.events.append("begin")
 
+    async def flush(self) -> None:
+        self.events.append("flush")
+
     def close(self) -> None:
         self.events.append("close")
 
@@ -146,7 +149,7 @@ def serve(events: list[Any], listener: socket.socket, parents_end: int) -> Serve
 
         with acceptor.listener, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(both())
-        assert events == ["begin", "close"]
+        assert events == ["begin", "flush", "close"]
 
     return run
 
