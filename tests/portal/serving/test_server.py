@@ -38,6 +38,9 @@ class Process:
     def start(self) -> None:
         self.events.append("start")
 
+    def forget_gauges(self) -> None:
+        self.events.append("forget gauges")
+
     def is_alive(self) -> bool:
         return self.alive
 
@@ -141,6 +144,7 @@ def test_successors_of_what_ended_come_until_one_is_ready(
     made.replace([0])
     assert running(made) == [last]
     assert pauses == [0.0, 0.1, 0.2, 0.4, 0.8]
+    assert set(old.events) == {"forget gauges"}
     assert all(process.events == ["start", "terminate", "end"] for process in broken)
     assert not made.is_stopping
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
