@@ -80,7 +80,7 @@ def test_database_that_is_away_blocks_no_write(
     def fail(*_words: Any, **_more: Any) -> bool:
         raise OperationalError("gone")
 
-    monkeypatch.setattr(announcements, "announce", fail)
+    monkeypatch.setattr(announcements, "ask_to_announce", fail)
     before = count("gatehouse_admission_hints_total", outcome="failed")
     assert ask(deleted(), phase="hint").json()["response"]["allowed"] is True
     assert count("gatehouse_admission_hints_total", outcome="failed") == before + 1
