@@ -189,6 +189,7 @@ class CallerConnection(asyncio.Protocol):
         self.resume_writing()
         self._state.connections.discard(cast("Any", self))
         self._acceptor.leave()
+        del self._parser  # it refers to this object, and the collector of cycles runs rarely
 
     def _answer_next(self) -> None:
         if self._current is None and self._waiting:
