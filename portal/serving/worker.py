@@ -78,7 +78,7 @@ def _handle_signals(server: uvicorn.Server, live_context: LiveContext | None) ->
 
     graceful_shutdown.listen_for_signals(stop)  # until the loop runs
     signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it too, and stops us in order
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops us; later uvicorn hears it
     signal.signal(signal.SIGHUP, renew)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 

@@ -22,7 +22,7 @@ from tests.faults.portals import Portal, portals, surroundings
 from tests.processes import ROOT, free_port, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tests.faults.load import ReviewRequest
 
@@ -132,3 +132,14 @@ def two(world: World, folder: Path) -> Iterator[list[Portal]]:
     """Two separately started portals on one database."""
     with portals(folder, world.address, {}, {}) as started:
         yield started
+
+
+@pytest.fixture
+def report(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
+    """Report progress, although output is captured."""
+
+    def say(text: str) -> None:
+        with capsys.disabled():
+            print(f"\n  {text}", end="", flush=True)  # noqa: T201 - to whoever waits
+
+    return say

@@ -33,17 +33,6 @@ PACE = 150.0  # reviews per second
 READY = " ready."  # the message of a Celery worker that is ready for tasks
 
 
-@pytest.fixture
-def report(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
-    """Report progress, although output is captured."""
-
-    def say(text: str) -> None:
-        with capsys.disabled():
-            print(f"\n  {text}", end="", flush=True)  # noqa: T201 - to whoever waits
-
-    return say
-
-
 def statuses(load: Load) -> set[int]:
     return {answer.status for answer in load.answers}
 

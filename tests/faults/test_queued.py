@@ -53,17 +53,6 @@ class Kill:
 
 
 @pytest.fixture
-def report(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
-    """Report progress, although output is captured."""
-
-    def say(text: str) -> None:
-        with capsys.disabled():
-            print(f"\n  {text}", end="", flush=True)  # noqa: T201 - to whoever waits
-
-    return say
-
-
-@pytest.fixture
 def queueing(world: World, folder: Path) -> Iterator[list[Portal]]:
     """Two portals with one web process each, which answer mutations before the commit."""
     with portals(folder, world.address, QUEUED, QUEUED) as started:
