@@ -12,7 +12,7 @@ from tests.browser.visitor import PHONE, WIDE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Locator, Page, Route
 
     from tests.browser.hands import Hand
     from tests.browser.visitor import Visitor
@@ -104,6 +104,27 @@ def test_typed_limits_are_tried_at_once(visit: Callable[[str], Visitor]) -> None
     page.get_by_role("button", name="Reset").click()
     page.locator("#what-if .totals").wait_for(state="detached")
     assert limit_of(page).input_value() == "20"
+
+
+def test_an_answer_to_typed_limits_may_come_after_the_panel_is_closed(
+    visit: Callable[[str], Visitor],
+) -> None:
+    page = visit("admin").go("/quotas/?open=demo/payments/critical")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/what-if/**", hold)
+    with page.expect_request("**/what-if/**"):
+        limit_of(page).fill("33")
+    page.locator("[data-panel] [data-close]").click()
+    page.locator("[data-panel]").wait_for(state="detached")
+    with page.expect_response("**/what-if/**"):
+        held[0].continue_()
+    # Opened after the answer: what that did wrong would have been reported by now.
+    row(page, "demo/payments/critical").locator("[data-open]").click()
+    page.locator("#save-limits").wait_for()
 
 
 def test_the_panel_follows_j_and_stays_in_the_address(visit: Callable[[str], Visitor]) -> None:

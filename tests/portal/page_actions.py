@@ -141,7 +141,7 @@ ACTIONS = (
     ("replay", "replays/replay.html", "do=again", _REPLAY),
     ("replay", "replays/replay.html", "do=cancel", "POST /api/v1/replays/{uid}/cancel/"),
     # Quotas
-    ("quota", "quotas/_save_button.html", "", "PUT /api/v1/resourcequotas/{id}/"),
+    ("quota", "quotas/_limits.html", "", "PUT /api/v1/resourcequotas/{id}/"),
     ("quota-raise", "quotas/board.html", "", "PUT /api/v1/resourcequotas/{id}/"),
     # Changes
     ("change-new", "changes/sets/new.html", "", "POST /api/v1/changes/"),

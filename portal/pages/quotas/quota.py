@@ -65,7 +65,7 @@ class WhatIfView(OneQuota):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The limits of the address, tried."""
         edit = tried(read_edit(self.line, self.request.GET.dict()), self.request.user, self.lines)
-        return super().get_context_data(**kwargs, edit=edit, line=self.line, is_answer=True)
+        return super().get_context_data(**kwargs, edit=edit, line=self.line)
 
 
 class QuotaView(OneQuota):

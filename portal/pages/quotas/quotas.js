@@ -28,8 +28,6 @@ function mark() {
 
 function close() {
   const row = rowOf(panel()?.dataset.key);
-  // A what-if that is still answered would look for the button that it labels.
-  place.querySelector("#what-if")?.dispatchEvent(new Event("htmx:abort"));
   place.replaceChildren();
   note("");
   mark();
@@ -110,6 +108,12 @@ if (place) {
   if (panel()) mark();
 }
 
+// An answer to limits that were typed names what saving them does. Once the panel is closed or
+// replaced, its event reaches nobody.
+document.addEventListener("htmx:afterSwap", ({ target }) => {
+  const label = target.querySelector("[data-label]");
+  if (label) target.closest("[data-limits]")?.querySelector("[data-save]").replaceChildren(label.value);
+});
 document.addEventListener("input", (event) => {
   const form = event.target.closest("[data-limits]");
   if (form) colour(form);
