@@ -9,6 +9,7 @@ PostgreSQL only: SQLite has no socket to wait for.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import select
@@ -123,16 +124,32 @@ class LoopWriter:
 
     async def _serve(self, line: _SocketLine) -> None:
         """Commit waiting items, until the session is dropped."""
+        is_busy = False  # whether the last batch had several items
         while self._line is line:
+            if not self._loop_queue and not self._carried_over.has_passed:
+                self._idle = self._loop.create_future()
+                await self._idle
+            if is_busy and not await self._gather(line):
+                return
             # Items that were passed by come first.
             loop_batch = self._carried_over.take_passed()
             while self._loop_queue and len(loop_batch) < settings.GATEHOUSE_BATCH_LIMIT:
                 loop_batch.append(self._loop_queue.popleft())
-            if loop_batch:
-                await self._commit(line, loop_batch)
-            else:
-                self._idle = self._loop.create_future()
-                await self._idle
+            is_busy = len(loop_batch) > 1
+            await self._commit(line, loop_batch)
+
+    async def _gather(self, line: _SocketLine) -> bool:
+        """Let callers that were just answered submit again, as long as each turn brings more.
+
+        Else the first would get a commit for itself, all others the next. False if the session was
+        dropped meanwhile.
+        """
+        queued_before = -1
+        while queued_before < (queued_now := len(self._loop_queue)):
+            queued_before = queued_now
+            await asyncio.sleep(0)  # their requests are read
+            await asyncio.sleep(0)  # and submitted
+        return self._line is line
 
     async def _commit(self, line: _SocketLine, loop_batch: list[PendingDecision]) -> None:
         try:

@@ -106,6 +106,22 @@ def test_batches_are_written_by_the_loops_thread() -> None:
     assert len({id(item.books[0]) for item in items}) == 1
 
 
+def test_callers_that_were_answered_together_submit_together_again() -> None:
+    again = [Waiting() for _ in range(3)]
+
+    async def ask(waiters: writer.Waiters) -> list[Any]:
+        async def ask_twice(turns: int) -> Any:
+            await waiters.outcome(Waiting())
+            for _ in range(turns):  # until its next request has come
+                await asyncio.sleep(0)
+            return await waiters.outcome(again[turns])
+
+        return await asyncio.gather(*map(ask_twice, range(len(again))))
+
+    assert among_waiters(ask) == [item.id for item in again]
+    assert len({id(item.books[0]) for item in again}) == 1
+
+
 def test_loop_goes_on_while_the_database_keeps_a_batch_waiting() -> None:
     item = Waiting()
 
