@@ -84,11 +84,13 @@ class Floor:
         self.update = f"UPDATE policies_quotausage SET used = {self.mark} {where}"  # noqa: S608 - our own words
 
     def _like_the_first(self, table: str, without: str = "") -> tuple[dict[str, Any], str]:
-        """The first row of a table, each column as text, and the statement for one like it."""
+        """The first row of a table, as it can be sent, and the statement for one like it."""
         columns = self.connection.execute(f"SELECT * FROM {table} LIMIT 1").description  # noqa: S608 - our own words
         names = [column[0] for column in columns if column[0] != without]
-        texts = ", ".join(f'CAST("{name}" AS text)' for name in names)
-        row = self.connection.execute(f"SELECT {texts} FROM {table} LIMIT 1").fetchone()  # noqa: S608 - our own words
+        # PostgreSQL takes what it is sent as text; SQLite has bytes that are none.
+        kept = 'CAST("{}" AS text)' if self.is_postgresql else '"{}"'
+        values = ", ".join(map(kept.format, names))
+        row = self.connection.execute(f"SELECT {values} FROM {table} LIMIT 1").fetchone()  # noqa: S608 - our own words
         listed = ", ".join(f'"{name}"' for name in names)
         marks = ", ".join([self.mark] * len(names))
         insert = f"INSERT INTO {table} ({listed}) VALUES ({marks})"  # noqa: S608 - our own words

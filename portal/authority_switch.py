@@ -24,7 +24,7 @@ DECISIONS: Final = 5000
 ENFORCED_BY_BOTH: Final = ("LimitRange", "ResourceQuota")
 _READ_COLUMNS: Final = (
     "created", "namespace", "name", "violations", "observed", "reasons", "more_violations",
-    "more_observed",
+    "more_observed", "is_native",
 )  # fmt: skip
 
 

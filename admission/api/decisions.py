@@ -22,6 +22,7 @@ from admission.api.decision_parts import (
 )
 from admission.models import AnswerKind, AuditEvent
 from admission.models.decision_id import ID_PATTERN, is_decision_id
+from admission.models.document import IN_DOCUMENT
 from admission.record.filters import DecisionFilter
 from engine.policy import Authority
 from engine.request import Operation, Phase
@@ -63,7 +64,15 @@ _SUMMARY_COLUMNS = [
     "dry_run",
     "duration_us",
 ]
-_SEARCH_COLUMNS = ["reasons", "policy_names"]
+_SEARCH_COLUMNS = [
+    "reasons",
+    "policy_names",
+    "owner_kind",
+    "owner_name",
+    "owner_uid",
+    "priority_class",
+    "is_native",
+]
 
 
 class DecisionSummarySerializer(Answered, ModelSerializer[AuditEvent]):
@@ -115,7 +124,7 @@ class DecisionSerializer(DecisionSummarySerializer):
         """All but the columns that exist for the search."""
 
         model = AuditEvent
-        exclude = _SEARCH_COLUMNS
+        exclude = [*_SEARCH_COLUMNS, *IN_DOCUMENT]
 
 
 _CURSOR: Final = {"type": "string", "pattern": f"^[<>]{ID_PATTERN}$"}
@@ -221,7 +230,7 @@ class DecisionViewSet(
 
     def get_queryset(self) -> AuditEventQuerySet:
         """Only the columns of the short form: the others are large, and a list shows none."""
-        return self.seen().only(*_SUMMARY_COLUMNS).with_authority()
+        return self.seen().only(*_SUMMARY_COLUMNS, "is_native").with_authority()
 
     def get_object(self) -> AuditEvent:
         """The decision of this id, read from the partition of its day alone."""

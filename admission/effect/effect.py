@@ -207,13 +207,9 @@ def name_owners(shown: Iterable[OwnerEffect]) -> None:
         return
     times = [decision_id.moment(each) for each in by_decision]
     events = AuditEvent.objects.between(min(times), None).filter(id__in=by_decision)
-    for event in events.only("id", "created", "request"):
-        owner = owners.recorded(_metadata(event))
+    columns = ("id", "created", "owner_kind", "owner_name", "owner_uid", "old_request")
+    for event in events.only(*columns):
+        owner = owners.of_decision(event)
         if owner.name:
             each = by_decision[event.id]
             each.name, each.kind = owner.name, owner.kind or each.kind
-
-
-def _metadata(event: AuditEvent) -> dict[str, Any]:
-    metadata = ((event.request or {}).get("object") or {}).get("metadata") or {}
-    return metadata if isinstance(metadata, dict) else {}

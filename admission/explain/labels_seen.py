@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from admission.models import AuditEvent
+from admission.models.document import IN_DOCUMENT
 from admission.record.redaction import restore
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def labels_seen(cluster: str, namespace: str) -> Mapping[str, list[str]]:
     """The keys of labels with some of their values, by name; one query."""
     events = AuditEvent.objects.for_cluster(cluster).for_namespace(namespace)
     found: dict[str, set[str]] = defaultdict(set)
-    for event in events.only("created", "request").newest_by_pieces(READ):
+    for event in events.only("created", *IN_DOCUMENT).newest_by_pieces(READ):
         recorded = restore(event.request.get("object"))
         metadata = recorded.get("metadata") if isinstance(recorded, dict) else None
         labels = metadata.get("labels") if isinstance(metadata, dict) else None

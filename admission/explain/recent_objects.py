@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from admission.models.document import IN_DOCUMENT
 from admission.record import owners
 from admission.record.redaction import restore
 
@@ -37,9 +38,8 @@ def recent_objects(
     of_kinds = decisions if kinds is None else decisions.filter(kind__in=kinds)
     created = of_kinds.filter(operation="CREATE", sub_resource="")
     found: dict[tuple[str, str, str], RecentObject] = {}
-    for event in created.only("created", "kind", "name", "verdict", "request").newest_by_pieces(
-        READ
-    ):
+    columns = ("created", "kind", "name", "verdict", *IN_DOCUMENT)
+    for event in created.only(*columns).newest_by_pieces(READ):
         recorded = object_of(event)
         if recorded is None:
             continue

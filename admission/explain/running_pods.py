@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from admission.models import AuditEvent
+from admission.models.document import IN_DOCUMENT
 from admission.record.redaction import restore
 from engine.resource_list import parse
 from policies.models import Charge, LedgerPass, ResourceQuota
@@ -30,7 +31,7 @@ CHARGES: Final = 5_000
 EVENTS: Final = 1_500
 """Decisions that are read, the newest first; older ones of running pods are found by name."""
 _COLUMNS: Final = (
-    "created", "phase", "operation", "name", "object_uid", "verdict", "charges", "request"
+    "created", "phase", "operation", "name", "object_uid", "verdict", *IN_DOCUMENT
 )  # fmt: skip
 
 

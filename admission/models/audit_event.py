@@ -7,7 +7,7 @@ and so to the one partition to read (PostgreSQL; see ``partitions``).
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import reduce
 from operator import or_
@@ -18,6 +18,8 @@ from django.db.models.functions import Left
 
 from admission.models import conditions, decision_id, partitions, row_bounds
 from admission.models.columns import AnswerKind, KeptJSONField, Verdict, outcome_of
+from admission.models.document import DocumentField, in_document
+from admission.models.record_page import CappedCount, RecordPage, page_of
 from engine.chain import AUTHORITY_STEP
 from engine.policy import Authority
 
@@ -32,9 +34,9 @@ SEARCH_SECONDS: Final = 1.0  # after which a search reads no further stretch
 _LISTED_COLUMNS: Final = (
     "created", "duration_us", "cluster", "phase", "operation", "api_group", "kind", "resource",
     "sub_resource", "namespace", "name", "user", "dry_run", "verdict", "code", "reason", "message",
-    "reasons", "violations", "more_violations", "patch", "warnings",
+    "reasons", "violations", "more_violations", "patch", "warnings", "is_native",
 )  # fmt: skip
-# The recorded trace of a decision begins like this where the API server enforces.
+# The trace of an older decision begins like this where the API server enforces.
 _NATIVE: Final = f'[{{"name":"{AUTHORITY_STEP.name}"'
 
 
@@ -43,30 +45,6 @@ class AppendOnlyError(RuntimeError):
 
     def __init__(self) -> None:
         super().__init__("Audit events are append-only: they are never changed or removed.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordPage:
-    """A stretch of the record, newest first; cursors are empty at its ends.
-
-    ``searched_to`` is where a search ran out of time: rows beyond it were not read.
-    """
-
-    events: tuple[AuditEvent, ...]
-    newer: str = ""
-    older: str = ""
-    searched_to: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CappedCount:
-    """A number of rows, counted up to a limit only."""
-
-    number: int
-    is_capped: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.number:,}{'+' if self.is_capped else ''}"
 
 
 class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
@@ -121,8 +99,9 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         return self.only(*_LISTED_COLUMNS).with_authority()
 
     def with_authority(self) -> Self:
-        """With the beginning of the trace, from which ``authority`` is read."""
-        return self.annotate(beginning=Left("trace", len(_NATIVE), output_field=models.TextField()))
+        """With the beginning of an older row's trace, from which ``authority`` is read."""
+        beginning = Left("old_trace", len(_NATIVE), output_field=models.TextField())
+        return self.annotate(beginning=beginning)
 
     def newest_first(self) -> Self:
         """By time, then by id."""
@@ -159,11 +138,11 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
         """
         if after:
             events, stopped = self._read_ahead(size + 1, after=after)
-            page = _record_page(events[size - 1 :: -1], newer=len(events) > size, older=True)
+            page = page_of(events[size - 1 :: -1], newer=len(events) > size, older=True)
             cursor = stopped and decision_id.highest_before(stopped)
             return replace(page, newer=cursor, searched_to=stopped) if cursor else page
         events, stopped = self._read_back(size + 1, before=before)
-        page = _record_page(events[:size], newer=bool(before), older=len(events) > size)
+        page = page_of(events[:size], newer=bool(before), older=len(events) > size)
         cursor = stopped and decision_id.lowest(stopped)
         return replace(page, older=cursor, searched_to=stopped) if cursor else page
 
@@ -260,22 +239,16 @@ class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
     update.alters_data = True  # type: ignore[attr-defined]  # a mark that templates read
 
 
-def _record_page(events: list[AuditEvent], *, newer: bool, older: bool) -> RecordPage:
-    return RecordPage(
-        events=tuple(events),
-        newer=events[0].id if newer and events else "",
-        older=events[-1].id if older and events else "",
-    )
-
-
 class AuditEvent(models.Model):
     """One answer to one admission request, complete in itself: names as text, no foreign keys.
 
     ``request`` is the AdmissionRequest as judged, redacted (``redaction``): enough to judge again,
     unless ``is_cut``. ``violations`` and ``observed`` hold the first ones, ``more_violations`` and
     ``more_observed`` count the others, and ``reasons`` has all reasons.
-    ``reasons`` and ``policy_names`` repeat what is in the JSON columns as words between spaces,
-    because SQLite cannot search JSON lists.
+    ``reasons`` and ``policy_names`` repeat what is in JSON as words between spaces, because SQLite
+    cannot search JSON lists; owner and ``priority_class`` repeat what the request says, so that
+    lists need not read it. What is read of one decision at a time is in ``document``; ``old_``
+    columns hold the same of rows that are older than it.
     """
 
     id = models.CharField("decision", max_length=16, primary_key=True, editable=False)
@@ -293,7 +266,6 @@ class AuditEvent(models.Model):
     name = models.CharField(max_length=253, blank=True)
     object_uid = models.CharField("object UID", max_length=253, blank=True)
     user = models.CharField(max_length=253, blank=True)
-    groups = KeptJSONField(default=list)
     dry_run = models.BooleanField(default=False)
     client = models.CharField(max_length=253, blank=True)
     verdict = models.CharField(max_length=8, choices=Verdict.choices)
@@ -302,17 +274,24 @@ class AuditEvent(models.Model):
     message = models.TextField(blank=True)
     reasons = models.TextField(blank=True)
     policy_revision = models.BigIntegerField(default=0)
-    policies = KeptJSONField(default=list)
     policy_names = models.TextField(blank=True)
     violations = KeptJSONField(default=list)
     observed = KeptJSONField(default=list)
     more_violations = models.IntegerField(default=0, db_default=0)
     more_observed = models.IntegerField(default=0, db_default=0)
-    trace = KeptJSONField(default=list)
     patch = KeptJSONField(default=list)
     warnings = KeptJSONField(default=list)
-    charges = KeptJSONField(default=list)
-    request = KeptJSONField(default=dict)
+    owner_kind = models.CharField(max_length=253, blank=True, default="", db_default="")
+    owner_name = models.CharField(max_length=253, blank=True, default="", db_default="")
+    owner_uid = models.CharField("owner UID", max_length=253, blank=True, default="", db_default="")
+    priority_class = models.CharField(max_length=253, blank=True, default="", db_default="")
+    is_native = models.BooleanField("enforced by the API server", default=False, db_default=False)
+    document = DocumentField(null=True)
+    old_groups = KeptJSONField(null=True, db_column="groups", editable=False)
+    old_policies = KeptJSONField(null=True, db_column="policies", editable=False)
+    old_trace = KeptJSONField(null=True, db_column="trace", editable=False)
+    old_charges = KeptJSONField(null=True, db_column="charges", editable=False)
+    old_request = KeptJSONField(null=True, db_column="request", editable=False)
 
     objects = AuditEventQuerySet.as_manager()
 
@@ -359,6 +338,12 @@ class AuditEvent(models.Model):
         """Refuse: see AppendOnlyError."""
         raise AppendOnlyError
 
+    groups = in_document("groups")
+    policies = in_document("policies")
+    trace = in_document("trace")
+    charges = in_document("charges")
+    request = in_document("request")
+
     @property
     def target(self) -> str:
         """``namespace/name`` or the name alone, for people."""
@@ -367,10 +352,10 @@ class AuditEvent(models.Model):
     @property
     def authority(self) -> str:
         """Who enforced ranges and quotas there: ``portal``, or ``native``, the API server."""
-        loaded: dict[str, Any] = self.__dict__
-        if "beginning" in loaded:
-            is_native = loaded["beginning"] == _NATIVE
-        else:
+        is_native = self.is_native
+        if not is_native and "beginning" in self.__dict__:
+            is_native = self.__dict__["beginning"] == _NATIVE
+        elif not is_native:
             is_native = bool(self.trace) and self.trace[0].get("name") == AUTHORITY_STEP.name
         return (Authority.NATIVE if is_native else Authority.PORTAL).value
 

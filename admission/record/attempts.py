@@ -7,9 +7,6 @@ from dataclasses import InitVar, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import TextField
-from django.db.models.functions import Cast, Substr
-
 from admission.models import AuditEvent, Verdict
 from admission.record import owners
 
@@ -34,11 +31,12 @@ class QuotaEvent:
     verdict: str
     message: str
     violations: list[dict[str, Any]]
+    owner_name: InitVar[str]
     asked: InitVar[str | None]
     owner: str = field(init=False)
 
-    def __post_init__(self, asked: str | None) -> None:
-        self.owner = owners.name_of(self.name, owners.metadata_in(asked or ""))
+    def __post_init__(self, owner_name: str, asked: str | None) -> None:
+        self.owner = owner_name or owners.name_of(self.name, owners.metadata_in(asked or ""))
 
     @property
     def allowed(self) -> bool:
@@ -76,9 +74,10 @@ class Waiting:
 def newest_attempts(cluster: str, namespace: str) -> list[QuotaEvent]:
     """The newest decisions; no objects of the model, which cost more than all else here."""
     charged_decisions = AuditEvent.objects.for_cluster(cluster).for_namespace(namespace).charged()
-    # Of the request only its beginning: the owner stands there, and requests may be large.
-    beginning = Substr(Cast("request", TextField()), 1, owners.READ)
-    found: Any = charged_decisions.annotate(asked=beginning).values_list(*_ATTEMPT_COLUMNS, "asked")
+    asked = owners.old_request_beginning()
+    found: Any = charged_decisions.annotate(asked=asked).values_list(
+        *_ATTEMPT_COLUMNS, "owner_name", "asked"
+    )
     since = datetime.now(UTC) - REFUSAL_PERIOD
     return [QuotaEvent(*attempt_row) for attempt_row in found.newest(ATTEMPTS_READ, since=since)]
 

@@ -23,6 +23,7 @@ from django.conf import settings
 from django.db.models import Sum
 
 from admission.models import AuditEvent, AuditExport, partitions
+from admission.models.document import with_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -205,7 +206,7 @@ def _pieces(day: date, *, last_id: str) -> Iterator[_ExportPiece]:
         rows_read = list(rows.order_by("created", "id").values(*_COLUMNS)[: min(AT_ONCE, PIECE)])
         is_day_over = not rows_read
         for row in rows_read:
-            piece_text += orjson.dumps(row, option=option)
+            piece_text += orjson.dumps(with_parts(row), option=option)
             piece_rows, last_id = piece_rows + 1, row["id"]
         if piece_rows >= PIECE or len(piece_text) >= LARGEST_PIECE or (is_day_over and piece_rows):
             yield _ExportPiece(bytes(piece_text), piece_rows, last_id)

@@ -62,14 +62,14 @@ MOST_EXCLUDED: Final = 50
 
 
 def _has_priority(priority_class: str) -> Q:
-    """Pods of this priority class; the record is searched as text."""
-    with_class = Q(pk__in=[])
+    """Pods of this priority class; older rows, without a column for it, are searched as text."""
+    in_text = Q(pk__in=[])
     # Rows saved through the model escape letters beyond ASCII, rows of the writer do not.
     for is_ascii in {True, priority_class.isascii()}:
         class_text = json.dumps(priority_class, ensure_ascii=is_ascii)
         needle = f'"priorityClassName":{class_text}'
-        with_class |= Q(Contains(Cast("request", TextField()), needle))
-    return with_class
+        in_text |= Q(Contains(Cast("old_request", TextField()), needle))
+    return Q(priority_class=priority_class) | Q(old_request__isnull=False) & in_text
 
 
 _EXCLUDED: Final[dict[str, Callable[[str], Q]]] = {

@@ -13,8 +13,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from django.db.models import TextField
+from django.db.models.functions import Cast, Substr
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from admission.models import AuditEvent
 
 TEMPLATE_HASH: Final = "pod-template-hash"
 READ: Final = 8_192
@@ -27,6 +32,8 @@ _WITH_DIGIT: Final = "(?=[a-z]*[0-9])"
 _HASH: Final = re.compile(rf"-(?:{_WITH_DIGIT}(?:[0-9a-f]|{_RANDOM}){{6,10}}|{_LONG})$")
 _JOB_SUFFIX: Final = re.compile(rf"-(?:{_WITH_DIGIT}(?:{_RANDOM}{{5}}|[0-9a-f]{{6,10}})|{_LONG})$")
 _DUE_MINUTE: Final = re.compile(r"-[0-9]{7,10}$")
+PRIORITY: Final = '"priorityClassName":"'
+_LONGEST_NAME: Final = 256
 _OBJECT_KEY: Final = '"object":{'
 _METADATA_KEY: Final = '"metadata":'
 _JSON: Final = json.JSONDecoder()
@@ -97,6 +104,35 @@ def metadata_in(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):  # cut off, or nested too deeply
         return {}
     return metadata if isinstance(metadata, dict) else {}
+
+
+def old_request_beginning() -> Any:
+    """SQL for the beginning of the request of a row that has no columns for the owner.
+
+    The owner stands there, and requests may be large.
+    """
+    return Substr(Cast("old_request", TextField()), 1, READ)
+
+
+def of_decision(event: AuditEvent) -> Owner:
+    """The owner on record; of a row that is older than these columns, as its request names it."""
+    owner = Owner(event.owner_kind, event.owner_name, event.owner_uid)
+    if owner or not event.old_request:
+        return owner
+    metadata = (event.old_request.get("object") or {}).get("metadata")
+    return recorded(metadata) if isinstance(metadata, dict) else NOBODY
+
+
+def priority_class_in(text: str) -> str:
+    """The first priority class that a recorded request, or a part of it, names; empty for none."""
+    start = text.find(PRIORITY)
+    if start < 0:
+        return ""
+    start += len(PRIORITY) - 1
+    try:
+        return str(_JSON.raw_decode(text[start : start + _LONGEST_NAME])[0])
+    except ValueError:  # cut off: no name that Kubernetes accepts is that long
+        return ""
 
 
 def _without_hash(name: str, metadata: Mapping[str, Any]) -> str:

@@ -206,9 +206,10 @@ def _holds(day: date) -> list[tuple[int, str, str]]:
 def _build_kept(cursor: CursorWrapper, table: str, day: date, rows: AuditEventQuerySet) -> None:
     """Build the table of the rows that stay, with indexes, so that attaching takes no time."""
     partitions.create_detached(cursor, table, indexed=True)
-    columns = [field.attname for field in rows.model._meta.concrete_fields]  # noqa: SLF001  Django documents no other way
-    quoted_names = ", ".join(f'"{column_name}"' for column_name in columns)
-    query, values = rows.order_by("created", "id").values_list(*columns).query.sql_with_params()
+    fields = rows.model._meta.concrete_fields  # noqa: SLF001  Django documents no other way
+    quoted_names = ", ".join(f'"{field.column}"' for field in fields)
+    kept_rows = rows.order_by("created", "id").values_list(*[field.attname for field in fields])
+    query, values = kept_rows.query.sql_with_params()
     cursor.execute(f"INSERT INTO {table} ({quoted_names}) {query}", values)
     begin, end = partitions.bounds(day)
     # With this constraint PostgreSQL attaches the table without reading its rows.

@@ -17,7 +17,9 @@ from django.db.models import JSONField
 from admission.models import AuditEvent, partitions
 from admission.models.columns import verdict_of
 from admission.models.decision_id import encode, moment
+from admission.models.document import pack
 from admission.models.row_bounds import bounded_groups, bounded_request, bounded_row
+from admission.record import owners
 from admission.record.redaction import (
     ESCAPE,
     clip,
@@ -27,6 +29,7 @@ from admission.record.redaction import (
     storable,
 )
 from engine.cache import Remembering, once
+from engine.chain import AUTHORITY_STEP
 from policies.db.deferred import execute, is_postgresql
 
 if TYPE_CHECKING:
@@ -36,18 +39,23 @@ if TYPE_CHECKING:
     from engine.policy import PolicyRef, PolicySet
     from engine.request import AdmissionRequest, Phase
 
-_COLUMNS: Final = tuple(str(field.column) for field in AuditEvent._meta.concrete_fields)  # noqa: SLF001 - Django documents no other way
+_FIELDS: Final = tuple(
+    field
+    for field in AuditEvent._meta.concrete_fields  # noqa: SLF001 - Django documents no other way
+    if not field.name.startswith("old_")
+)
+_COLUMNS: Final = tuple(str(field.column) for field in _FIELDS)
 _JSON_PLACES: Final = tuple(
-    place
-    for place, field in enumerate(AuditEvent._meta.concrete_fields)  # noqa: SLF001 - the same
-    if isinstance(field, JSONField)
+    place for place, field in enumerate(_FIELDS) if isinstance(field, JSONField)
 )
 _TIME_PLACE: Final = _COLUMNS.index("created")
+_DOCUMENT_PLACE: Final = _COLUMNS.index("document")
 _in_order: Final = itemgetter(*_COLUMNS)
 _TABLE: Final = AuditEvent._meta.db_table  # noqa: SLF001 - the same
 _NAMES: Final = ", ".join(f'"{name}"' for name in _COLUMNS)
 _ROW_PLACEHOLDER: Final = f"({', '.join(['%s'] * len(_COLUMNS))})"
 _MOST_ROWS: Final = 32
+_LONGEST_NAME: Final = 253  # characters
 _EMPTY_LIST: Final = "[]"
 _NO_REQUEST: Final[Mapping[str, Any]] = {
     "operation": "",
@@ -62,6 +70,10 @@ _NO_REQUEST: Final[Mapping[str, Any]] = {
     "groups": _EMPTY_LIST,
     "dry_run": False,
     "request": "{}",
+    "owner_kind": "",
+    "owner_name": "",
+    "owner_uid": "",
+    "priority_class": "",
 }
 
 
@@ -113,7 +125,9 @@ def row(
     request_columns: Mapping[str, Any],
     circumstances: Circumstances,
 ) -> dict[str, Any]:
-    """Build the row of one decision: a value for each column, JSON as text.
+    """Build the row of one decision: a value for each column, and for each part of its document.
+
+    JSON is text.
 
     ``request_columns`` come from ``columns_of``.
     """
@@ -128,6 +142,7 @@ def row(
         **_decision_columns(decision),
         **_policy_columns(decision, circumstances.policies),
         "duration_us": (time.monotonic_ns() - circumstances.started) // 1000,
+        "document": None,
     }
     return bounded_row(row_columns)
 
@@ -142,7 +157,8 @@ def write(rows: Sequence[Mapping[str, Any]]) -> None:
     """
     time_text = str if is_postgresql() else _naive_time
     row_values = [list(_in_order(row)) for row in rows]
-    for row_value in row_values:
+    for row_value, row in zip(row_values, rows, strict=True):
+        row_value[_DOCUMENT_PLACE] = pack(row)
         row_value[_TIME_PLACE] = time_text(row_value[_TIME_PLACE])
         for column_place in _JSON_PLACES:
             if type(row_value[column_place]) is not str:
@@ -198,11 +214,9 @@ def columns_of(request: AdmissionRequest | None, *, request_uid: str = "") -> Ma
     else:
         request_text = bounded_request(redacted_parts(request))
     metadata = (request.object or request.old_object or {}).get("metadata")
-    object_uid = metadata.get("uid") if isinstance(metadata, dict) else None
     return {
         "request_uid": clip(request.uid),
         "name": clip(request.display_name),
-        "object_uid": clip(object_uid) if type(object_uid) is str else "",
         "request": request_text,
         "operation": request.operation.value,
         "api_group": clip(request.kind.group),
@@ -213,6 +227,20 @@ def columns_of(request: AdmissionRequest | None, *, request_uid: str = "") -> Ma
         "user": clip(request.user),
         "groups": _json([clip(group) for group in bounded_groups(request.groups)]),
         "dry_run": request.dry_run,
+        **columns_of_object(metadata if isinstance(metadata, dict) else {}, request_text),
+    }
+
+
+def columns_of_object(metadata: Mapping[str, Any], request_text: str) -> dict[str, str]:
+    """The columns that repeat what an object's metadata and its recorded request say."""
+    uid, owner = metadata.get("uid"), owners.recorded(metadata)
+    return {
+        "object_uid": clip(uid) if type(uid) is str else "",
+        "owner_kind": clip(owner.kind),
+        "owner_name": clip(owner.name),
+        "owner_uid": clip(owner.uid),
+        # Escaped already, as the request is.
+        "priority_class": owners.priority_class_in(request_text)[:_LONGEST_NAME],
     }
 
 
@@ -237,6 +265,7 @@ def _decision_columns(decision: Decision) -> dict[str, Any]:
         "patch": _json(storable(patch_operations)) if patch_operations else _EMPTY_LIST,
         "warnings": _json(storable(list(decision.warnings))) if decision.warnings else _EMPTY_LIST,
         "charges": _joined_json([_charge_text(charge) for charge in decision.charges]),
+        "is_native": decision.trace[:1] == (AUTHORITY_STEP,),
     }
 
 

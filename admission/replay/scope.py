@@ -14,6 +14,7 @@ from admission.models.audit_event import PIECE
 from admission.record.filters import AuditEventFilter
 from admission.record.search.query import parse
 from admission.replay.recorded import PastDecision
+from engine.wire import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from admission.models import AuditEventQuerySet, Replay
 
 MOST_IDS: Final = 500
-_TEXT: Final = "request_text"
-_COLUMNS: Final = (*PastDecision._fields[:-1], _TEXT)
+_OLD: Final = "old_request_text"
+_COLUMNS: Final = (*PastDecision._fields[:-1], "document", _OLD)
 
 
 class QueryError(ValueError):
@@ -75,12 +76,18 @@ class ReplayScope:
 
     def pieces(self) -> Iterator[list[PastDecision]]:
         """All of them in pieces, oldest first: a day's partition after the other."""
-        rows = self.rows().annotate(**{_TEXT: Cast("request", TextField())})
+        rows = self.rows().annotate(**{_OLD: Cast("old_request", TextField())})
         for day in self._days():
             of_day, last = rows.between(*day).order_by("created", "id"), ""
             while True:
                 following = of_day.newer_than(last) if last else of_day
-                piece = [PastDecision(*row) for row in following.values_list(*_COLUMNS)[:PIECE]]
+                rows_read = following.values_list(*_COLUMNS)[:PIECE]
+                piece = [
+                    PastDecision._make(
+                        [*columns, dumps(document["request"]) if document else old_text]
+                    )
+                    for *columns, document, old_text in rows_read
+                ]
                 if piece:
                     yield piece
                 if len(piece) < PIECE:

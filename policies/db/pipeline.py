@@ -223,6 +223,8 @@ def _encoded(parameters: Sequence[Any]) -> list[bytes | None]:
 def _parameter_text(value: Any) -> bytes | None:
     if value is None:
         return None
+    if isinstance(value, bytes):
+        return b"\\x" + value.hex().encode()
     if not isinstance(value, list):
         return str(value).encode()
     # An array. Its texts are quoted always: some, such as null, would mean something else.

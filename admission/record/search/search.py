@@ -8,10 +8,8 @@ filter costs the same over a large record as over a small one.
 
 from __future__ import annotations
 
-import json
 import time
 from bisect import bisect_left, bisect_right
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -20,8 +18,16 @@ from django.db import connections
 from django.db.models import Case, Count, F, Max, Min, TextField, Value, When
 from django.db.models.functions import Cast, StrIndex, Substr
 
-from admission.models import AnswerKind, Verdict, decision_id, outcome_of, partitions
-from admission.models.audit_event import COUNT_LIMIT, SEARCH_SECONDS, CappedCount
+from admission.models import (
+    AnswerKind,
+    CappedCount,
+    Verdict,
+    decision_id,
+    outcome_of,
+    partitions,
+)
+from admission.models.audit_event import COUNT_LIMIT, SEARCH_SECONDS
+from admission.models.document import IN_DOCUMENT
 from admission.record import owners
 from admission.record.filters import LENGTHS, AuditEventFilter
 
@@ -45,13 +51,12 @@ MOST_DAYS: Final = 4 * DAYS
 _FIRST_MOMENT: Final = datetime(1970, 1, 2, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _INDEXED_FIELDS: Final = ("cluster", "namespace", "name", "request_uid", "since", "until", "last")
-_LARGE: Final = ("trace", "charges", "policies", "groups", "policy_names", "request")
-PRIORITY: Final = '"priorityClassName":"'
+_LARGE: Final = (*IN_DOCUMENT, "policy_names")
 COLUMNS: Final = (
     "id", "created", "cluster", "namespace", "kind", "sub_resource", "name", "operation", "phase",
-    "user", "verdict", "dry_run", "reasons", "policy_names", "request_excerpt",
+    "user", "verdict", "dry_run", "reasons", "policy_names", "owner_kind", "owner_name",
+    "owner_uid", "priority_class", "request_excerpt",
 )  # fmt: skip
-_JSON: Final = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,23 +113,25 @@ class Sample:
 def request_excerpt() -> Any:
     """SQL for the beginning of a denied request, and for the priority class of any other.
 
-    A whole request may be large, and the database would have to decompress and send it.
+    Only of rows that are older than the columns for owner and priority class. A whole request may
+    be large, and the database would have to decompress and send it.
     """
-    request = Cast(F("request"), TextField())
+    request = Cast(F("old_request"), TextField())
     request_beginning = Substr(request, 1, owners.READ)
-    priority = Substr(request, StrIndex(request, Value(PRIORITY)), len(PRIORITY) + 256)
+    start, length = StrIndex(request, Value(owners.PRIORITY)), len(owners.PRIORITY) + 256
+    priority = Substr(request, start, length)
     return Case(When(verdict=Verdict.DENIED, then=request_beginning), default=priority)
 
 
 def sampled(row: dict[str, Any]) -> Sampled:
     """Build the value of a row of ``COLUMNS``."""
-    excerpt = row.pop("request_excerpt") or ""
-    owner, priority = owners.NOBODY, ""
-    if row["verdict"] == Verdict.DENIED:
+    excerpt, priority = row.pop("request_excerpt") or "", row.pop("priority_class")
+    owner = owners.Owner(*map(row.pop, ("owner_kind", "owner_name", "owner_uid")))
+    if row["verdict"] != Verdict.DENIED:
+        owner = owners.NOBODY
+    elif not owner:
         owner = owners.recorded(owners.metadata_in(excerpt))
-    if (priority_start := excerpt.find(PRIORITY)) >= 0:
-        with suppress(ValueError):  # cut off: no name that Kubernetes accepts is that long
-            priority = str(_JSON.raw_decode(excerpt, priority_start + len(PRIORITY) - 1)[0])
+    priority = priority or owners.priority_class_in(excerpt)
     return Sampled(**row, priority=priority, owner=owner)
 
 

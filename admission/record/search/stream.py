@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from admission.models import AuditEvent, outcome_of
+from admission.models.document import with_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +72,7 @@ def as_jsonl(rows: AuditEventQuerySet) -> Iterator[bytes]:
     for row_piece in _row_pieces(rows, _ALL_COLUMNS, LARGE_PIECE):
         for row in row_piece:
             row["verdict"] = outcome_of(row["verdict"], row["reasons"]).value
-        yield b"".join(orjson.dumps(row, option=option) for row in row_piece)
+        yield b"".join(orjson.dumps(with_parts(row), option=option) for row in row_piece)
 
 
 def neutral(cell: str) -> str:

@@ -95,8 +95,7 @@ def _add_words(causes: Sequence[DenialCause]) -> None:
         if event is None:
             continue
         cause.words = short_reason(event)
-        metadata = ((event.request or {}).get("object") or {}).get("metadata") or {}
-        owner = owners.recorded(metadata) if isinstance(metadata, dict) else owners.NOBODY
+        owner = owners.of_decision(event)
         if owner.name:
             cause.owner, cause.kind = owner.name, owner.kind or cause.kind
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Count, TextField
-from django.db.models.functions import Cast, Substr
+from django.db.models import Count
 from django.utils import timezone
 
 from admission.models import AuditEvent, Tally
@@ -33,7 +32,7 @@ OWNERS_SHOWN: Final = 5
 HOURS: Final = 24
 _READ_COLUMNS: Final = (
     "id", "created", "kind", "name", "verdict", "reason", "message", "violations",
-    "more_violations", "observed", "more_observed",
+    "more_violations", "observed", "more_observed", "owner_kind", "owner_name", "owner_uid",
 )  # fmt: skip
 _FULLEST: Final = 100
 
@@ -104,14 +103,14 @@ def denials_by_owner(cluster: str, namespace: str) -> list[OwnerDenials]:
     """The owners with the most denials of the last 24 hours; one query."""
     since = timezone.now() - DAY
     events = AuditEvent.objects.for_cluster(cluster).for_namespace(namespace).denied()
-    # Of the request only its beginning: the owner stands there, and requests may be large.
-    beginning = Substr(Cast("request", TextField()), 1, owners.READ)
-    recent: Any = events.filter(created__gte=since).only(*_READ_COLUMNS).annotate(asked=beginning)
+    asked = owners.old_request_beginning()
+    recent: Any = events.filter(created__gte=since).only(*_READ_COLUMNS).annotate(asked=asked)
     found: dict[tuple[str, str], OwnerDenials] = {}
     for event in recent.newest(DENIALS_READ):
-        metadata = owners.metadata_in(event.asked or "")
-        known = owners.recorded(metadata)
-        name = owners.name_of(event.name, metadata) or "(no name)"
+        known = owners.Owner(event.owner_kind, event.owner_name, event.owner_uid)
+        if not known:
+            known = owners.recorded(owners.metadata_in(event.asked or ""))
+        name = known.name or owners.named(event.name.rstrip("-")) or "(no name)"
         reason = short_reason(event)
         kind = known.kind or event.kind
         each = found.setdefault((name, reason), OwnerDenials(name, kind, reason, event))

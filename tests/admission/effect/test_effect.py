@@ -12,6 +12,7 @@ from admission.effect.effect import LONGEST, Answers, ChangeEffect, effect_of, n
 from admission.effect.writes import ChangeWrite, writes_of
 from admission.models import AuditEvent, decision_id, partitions
 from tests import changes, factories
+from tests.admission.requested import requested
 
 if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries
@@ -96,7 +97,7 @@ def test_owners_that_are_newly_denied_come_first() -> None:
 def test_owners_are_named_as_their_newest_refusal_has_them() -> None:
     reference = {"kind": "StatefulSet", "name": "cache", "controller": True}
     metadata = {"name": "cache-0", "ownerReferences": [reference]}
-    refused("cache-0", AT + HOUR / 2, request={"object": {"metadata": metadata}})
+    refused("cache-0", AT + HOUR / 2, **requested({"object": {"metadata": metadata}}))
     found = compared()
     name_owners(found.owners)
     assert [(each.kind, each.name) for each in found.owners] == [("StatefulSet", "cache")]

@@ -28,6 +28,7 @@ from admission.record.search import query as search_query
 from admission.record.search import search
 from admission.record.search.stream import neutral
 from tests import people
+from tests.admission.requested import requested
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -76,11 +77,12 @@ def refused(reason: str = "MaxConstraint", **fields: Any) -> AuditEvent:
 
 
 def of_class(name: str) -> dict[str, Any]:
-    return {"object": {"spec": {"priorityClassName": name}}}
+    return requested({"object": {"spec": {"priorityClassName": name}}})
 
 
 def made_by(owner: str) -> dict[str, Any]:
-    return {"object": {"metadata": {"ownerReferences": [{"controller": True, "uid": owner}]}}}
+    reference = {"controller": True, "uid": owner}
+    return requested({"object": {"metadata": {"ownerReferences": [reference]}}})
 
 
 @pytest.fixture
@@ -232,13 +234,13 @@ def test_what_is_typed_becomes_the_address(reader: Client) -> None:
 )  # fmt: skip
 def test_each_filter_finds_what_it_says_and_nothing_else(reader: Client, query: str) -> None:
     wanted = refused(
-        name="web-1", dry_run=True, request=of_class("high"), policy_names=" LimitRange/team/lr "
+        name="web-1", dry_run=True, **of_class("high"), policy_names=" LimitRange/team/lr "
     )
     other = put(
         id=decision_id.encode(int((datetime.now(UTC) - timedelta(hours=3)).timestamp() * 1000), 1),
         cluster="test", namespace="x", user="bob", kind="Service", name="api", operation="UPDATE",
         reasons=" None ", policy_names=" LimitRange/x/other LimitRange/x/none ", phase="mutate",
-        request=of_class("low"), request_uid="two",
+        **of_class("low"), request_uid="two",
     )  # fmt: skip
     assert found(reader, f"?{query}") == [wanted.pk]
     assert set(found(reader, "")) == {wanted.pk, other.pk}
@@ -263,8 +265,8 @@ def test_the_button_of_filters_counts_those_in_force_and_not_the_time(
 
 def test_counts_beside_are_of_what_fits(reader: Client) -> None:
     refused(user="ada")
-    refused("MinConstraint", user="bob", request=of_class("high"))
-    put(user="bob", request=of_class("low"))
+    refused("MinConstraint", user="bob", **of_class("high"))
+    put(user="bob", **of_class("low"))
     assert counts(reader, "user") == {"bob": 2, "ada": 1}
     assert counts(reader, "reason") == {"MaxConstraint": 1, "MinConstraint": 1}
     assert counts(reader, "priority") == {"high": 1, "low": 1}
@@ -366,10 +368,10 @@ def test_pages_at_any_depth_leave_nothing_out(reader: Client) -> None:
 
 def test_repeated_refusals_of_one_owner_are_one_line(reader: Client) -> None:
     for number in range(4):
-        refused(name=f"web-{number}", request=made_by("rs-1"))
-    refused(request=made_by("rs-2"))
-    refused("MinConstraint", request=made_by("rs-1"))
-    put(request=made_by("rs-1"))
+        refused(name=f"web-{number}", **made_by("rs-1"))
+    refused(**made_by("rs-2"))
+    refused("MinConstraint", **made_by("rs-1"))
+    put(**made_by("rs-1"))
     rows = shown(reader).context["rows"]
     assert [row.number for row in rows] == [1, 1, 1, 4]
     assert "4 similar since" in shown(reader).content.decode()
@@ -382,7 +384,7 @@ def test_refusals_are_put_together_across_pages_and_stay_there(
     monkeypatch.setattr(search, "SAMPLE", 20)
     monkeypatch.setattr(search_pages, "SIZE", 2)
     for number in range(4):
-        refused(name=f"web-{number}", request=made_by("rs-1"))
+        refused(name=f"web-{number}", **made_by("rs-1"))
         put(name=f"p{number}")
     first = shown(reader).context
     assert [row.number for row in first["rows"]] == [1, 4]
@@ -663,7 +665,7 @@ def put_over_days(number: int) -> None:
             name=f"web-{each}",
             request_uid="one",
             dry_run=True,
-            request=of_class("high"),
+            **of_class("high"),
             policy_names=" LimitRange/team/lr ",
         )
 

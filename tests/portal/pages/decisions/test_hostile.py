@@ -12,6 +12,7 @@ from admission.models import AuditEvent, SavedView, Verdict, decision_id
 from admission.record.redaction import escape
 from admission.record.search import query
 from tests import people
+from tests.admission.requested import requested
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -88,7 +89,7 @@ def made(db: None) -> dict[str, str]:
             code=403,
             reasons=" MaxConstraint ",
             policy_names=" LimitRange/ns/lr ",
-            request={"object": {"metadata": metadata, "spec": {"priorityClassName": kept}}},
+            **requested({"object": {"metadata": metadata, "spec": {"priorityClassName": kept}}}),
             violations=[{"message": kept, "policy": {"kind": kept, "name": kept}, "reason": kept}],
             operation=kept[:16],
             **dict.fromkeys(columns, kept),

@@ -17,6 +17,7 @@ from admission.record.search import search
 from portal.pages.decisions.groups import GROUPS
 from portal.pages.decisions.looks import COLUMNS, COOKIE
 from tests import people
+from tests.admission.requested import requested
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -228,7 +229,7 @@ def test_a_group_says_what_its_link_finds(reader: Client, name: str) -> None:
     put(name="web-5d9f8c7b6d-abcde", **refused)
     put(name="api", kind="Service", user="adam", cluster="test")
     put(namespace="", name="n", kind="Namespace", user="bob")
-    put(request={"object": {"spec": {"priorityClassName": "high"}}})
+    put(**requested({"object": {"spec": {"priorityClassName": "high"}}}))
     found = shown(reader, f"?group={name}").context["grouped"]
     assert found.number >= 2
     for group in found.groups:

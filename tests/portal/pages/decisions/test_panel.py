@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from admission.models import AuditEvent, Verdict, decision_id
 from tests import people
+from tests.admission.requested import requested
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -83,7 +84,7 @@ def test_a_refusal_has_one_name_in_its_row_its_panel_and_its_page(
         name=name,
         verdict=Verdict.DENIED,
         code=403,
-        request={"object": {"metadata": {"name": name, "ownerReferences": references}}},
+        **requested({"object": {"metadata": {"name": name, "ownerReferences": references}}}),
     )
     row = reader.get("/decisions/?verdict=denied").context["log"][0]
     panel = reader.get(address(event), headers=HTMX).context["name"]

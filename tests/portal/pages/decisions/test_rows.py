@@ -11,6 +11,7 @@ from admission.models import AuditEvent, Verdict, decision_id
 from admission.record.search import pages as search_pages
 from admission.record.search import search
 from tests import people
+from tests.admission.requested import requested
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -135,8 +136,9 @@ def test_each_call_has_one_other(reader: Client) -> None:
 
 
 def test_refusals_that_are_alike_take_their_first_calls_along(reader: Client) -> None:
-    owner = {"object": {"metadata": {"ownerReferences": [{"controller": True, "uid": "rs"}]}}}
-    refused = {"verdict": Verdict.DENIED, "code": 403, "reasons": " Max ", "request": owner}
+    reference = {"controller": True, "uid": "rs"}
+    by_owner = requested({"object": {"metadata": {"ownerReferences": [reference]}}})
+    refused = {"verdict": Verdict.DENIED, "code": 403, "reasons": " Max ", **by_owner}
     for at in (0, 100, 200):
         call("mutate", at, name=f"web-{at}", verdict=Verdict.MUTATED)
         call("validate", at + 5, name=f"web-{at}", **refused)

@@ -85,10 +85,10 @@ def test_values_are_those_of_decisions(reader: Client, word: str, found: list[st
     refused(
         name="web-5d9f8c7b6d-x2x4z",
         user="Ada L",
-        request=of_class("high"),
+        **of_class("high"),
         policy_names=" LimitRange/team/lr ",
     )
-    put(user="system:serviceaccount:team:x", request=made_by("u"))
+    put(user="system:serviceaccount:team:x", **made_by("u"))
     assert sorted(offered(reader, word)) == sorted(found)
 
 

@@ -17,6 +17,7 @@ from policies.models import QuotaUsagePoint
 from portal.pages.home import figures
 from portal.pages.shell.quota_lines import decisions_of
 from tests import factories, people
+from tests.admission.requested import requested
 from tests.portal.pages.quotas.test_board import quota, refused
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def test_causes_are_owners_with_the_words_of_the_newest(reader: Client) -> None:
 def test_causes_believe_what_objects_say_of_their_owner(reader: Client) -> None:
     owner = {"kind": "ReplicaSet", "name": "api-v1-aaaaa", "controller": True}
     metadata = {"ownerReferences": [owner], "labels": {"pod-template-hash": "aaaaa"}}
-    refused(1, "pods", "1", name="x-1", request={"object": {"metadata": metadata}})
+    refused(1, "pods", "1", name="x-1", **requested({"object": {"metadata": metadata}}))
     (cause,) = shown(reader)["causes"].causes
     assert (cause.owner, cause.kind) == ("api-v1", "Deployment")
 

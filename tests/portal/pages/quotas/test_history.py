@@ -14,6 +14,7 @@ from policies import ledger, snapshot
 from policies.models import Charge, QuotaUsage, QuotaUsagePoint, ResourceQuota
 from policies.tasks import keep_usage_points
 from tests import factories, people
+from tests.admission.requested import requested
 
 pytestmark = pytest.mark.django_db
 POLICY = {"kind": "ResourceQuota", "name": "rq"}
@@ -71,7 +72,7 @@ def test_it_believes_what_objects_say_of_their_owner(reader: Client) -> None:
     owner = {"kind": "ReplicaSet", "name": "api-v1-aaaaa", "controller": True}
     metadata = {"ownerReferences": [owner], "labels": {"pod-template-hash": "aaaaa"}}
     for number in (1, 2):
-        answer(number, name=f"x{number}", request={"object": {"metadata": metadata}})
+        answer(number, name=f"x{number}", **requested({"object": {"metadata": metadata}}))
     (waiting,) = reader.get("/quotas/prod/team/").context["waiting"]
     assert (waiting.name, waiting.number) == ("api-v1", 2)
 
