@@ -8,6 +8,7 @@ from importlib import import_module
 import admission.models.columns
 import admission.models.document
 from django.db import migrations, models
+from django.db.migrations.exceptions import IrreversibleError
 
 from admission.models.partitions import TABLE
 
@@ -25,6 +26,12 @@ def guard_again(apps, editor):
         )
         if not cursor.fetchone()[0]:
             append_only.create_sqlite(cursor, *append_only.KEPT[0])
+
+
+def refuse(apps, editor):
+    """Refuse the way back once rows have documents: their parts are nowhere else."""
+    if apps.get_model("admission", "AuditEvent").objects.filter(document__isnull=False).exists():
+        raise IrreversibleError("decisions were recorded that the version before cannot read")
 
 
 def in_state(part):
@@ -72,5 +79,5 @@ class Migration(migrations.Migration):
         migrations.AddField(
             "auditevent", "document", admission.models.document.DocumentField(null=True)
         ),
-        migrations.RunPython(guard_again, migrations.RunPython.noop),
+        migrations.RunPython(guard_again, refuse),
     ]

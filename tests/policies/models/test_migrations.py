@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
+from django.db.migrations.exceptions import IrreversibleError
+from django.db.migrations.loader import MigrationLoader
 
+from admission.models import AuditEvent, decision_id
+from admission.record import owners, write
 from policies.models import ApiToken
 from tests import factories, people
 from tests.api_tokens import call, secret_of
@@ -33,6 +37,47 @@ def test_revisions_stay_append_only_on_the_way_back_and_forth(target: str) -> No
         call_command("migrate", *names, verbosity=0)
         with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
             connection.cursor().execute("UPDATE policies_policyrevision SET reason = 'x'")
+
+
+BEFORE_DOCUMENTS = ("admission", "0007_hits_of_tallies")
+DECISION = {
+    "duration_us": 1,
+    "cluster": "prod",
+    "request_uid": "u",
+    "verdict": "denied",
+    "code": 403,
+}
+
+
+@pytest.mark.usefixtures("_all_again")
+def test_decisions_from_before_documents_are_read_and_stay_append_only() -> None:
+    call_command("migrate", *BEFORE_DOCUMENTS, verbosity=0)
+    before = MigrationLoader(connection).project_state(BEFORE_DOCUMENTS).apps
+    decision = write.new_decision_id()
+    before.get_model("admission", "AuditEvent").objects.bulk_create(
+        [
+            before.get_model("admission", "AuditEvent")(
+                id=decision,
+                created=decision_id.moment(decision),
+                request={"object": {"metadata": {"generateName": "web-"}}},
+                groups=["g"],
+                **DECISION,
+            )
+        ]
+    )
+    call_command("migrate", "admission", verbosity=0)
+    event = AuditEvent.objects.get()
+    assert (event.groups, event.trace, owners.of_decision(event).name) == (["g"], [], "web")
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        connection.cursor().execute("UPDATE admission_auditevent SET code = 200")
+
+
+@pytest.mark.usefixtures("_all_again")
+def test_there_is_no_way_back_from_a_document() -> None:
+    AuditEvent(id=write.new_decision_id(), groups=["g"], **DECISION).save()
+    with pytest.raises(IrreversibleError):
+        call_command("migrate", *BEFORE_DOCUMENTS, verbosity=0)
+    assert AuditEvent.objects.get().groups == ["g"]
 
 
 @pytest.fixture
