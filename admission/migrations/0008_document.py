@@ -28,6 +28,13 @@ def guard_again(apps, editor):
             append_only.create_sqlite(cursor, *append_only.KEPT[0])
 
 
+def store_as_packed(apps, editor):
+    """Have PostgreSQL not compress again what is compressed."""
+    if editor.connection.vendor == "postgresql":
+        with editor.connection.cursor() as cursor:
+            cursor.execute(f"ALTER TABLE {TABLE} ALTER document SET STORAGE EXTERNAL")
+
+
 def refuse(apps, editor):
     """Refuse the way back once rows have documents: their parts are nowhere else."""
     if apps.get_model("admission", "AuditEvent").objects.filter(document__isnull=False).exists():
@@ -79,5 +86,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             "auditevent", "document", admission.models.document.DocumentField(null=True)
         ),
+        migrations.RunPython(store_as_packed, migrations.RunPython.noop),
         migrations.RunPython(guard_again, refuse),
     ]
