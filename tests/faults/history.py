@@ -14,6 +14,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import zstandard
+
 from engine.quantity import ZERO, Quantity
 from engine.resource_list import add, parse
 
@@ -29,8 +31,11 @@ if TYPE_CHECKING:
 _OK: Final = 200
 _CHARGED: Final = re.compile(r"(\S+) \+ (\S+) of (\S+)")
 _EVENTS: Final = """
-    SELECT id, request_uid, object_uid, verdict, charges, trace, violations
+    SELECT id, request_uid, object_uid, verdict, charges, trace, violations, {document}
     FROM admission_auditevent WHERE phase = 'validate' AND NOT dry_run"""
+_HAS_DOCUMENTS: Final = """
+    SELECT 1 FROM pg_attribute
+    WHERE attrelid = 'admission_auditevent'::regclass AND attname = 'document'"""
 _CHARGES: Final = """
     SELECT q.name, c.object_uid, c.amounts FROM policies_charge c
     JOIN policies_resourcequota q ON q.uid = c.quota_uid
@@ -82,8 +87,10 @@ def read_record(connection: Connection) -> Record:
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         moved = connection.execute("SELECT to_regclass('policies_quotausage')").fetchone()
         used = _USED if moved and moved[0] else _USED_IN_ROWS
+        has_documents = connection.execute(_HAS_DOCUMENTS).fetchone()
+        events = _EVENTS.format(document="document" if has_documents else "NULL")
         return Record(
-            events=tuple(_event(row) for row in connection.execute(_EVENTS)),
+            events=tuple(map(_event, connection.execute(events.encode()))),
             charges=tuple(connection.execute(_CHARGES).fetchall()),
             hard=_amounts(connection.execute(_HARD)),
             used=_amounts(connection.execute(used)),
@@ -91,7 +98,10 @@ def read_record(connection: Connection) -> Record:
 
 
 def _event(row: Sequence[Any]) -> Event:
-    *names, charges, trace, violations = row
+    *names, charges, trace, violations, document = row
+    if document is not None:
+        packed = json.loads(zstandard.ZstdDecompressor().decompress(document))
+        charges, trace = packed["charges"], packed["trace"]
     # Text; an earlier build, whose records a later one reads, stored them as JSON.
     parts = [
         json.loads(one) if isinstance(one, str) else one for one in (charges, trace, violations)
