@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class KeptJSONField(models.JSONField):
     """JSON that is stored and read whole, and never searched: text, also on PostgreSQL.
 
-    Each decision writes nine of them; as ``jsonb`` they would be half of the cost of its row.
+    Each decision writes four of them; as ``jsonb``, nine of them were half of the cost of a row.
     """
 
     def db_type(self, connection: BaseDatabaseWrapper) -> str | None:

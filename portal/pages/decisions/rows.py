@@ -69,10 +69,7 @@ def milliseconds(*events: AuditEvent) -> str:
 
 def recorded_owner(event: AuditEvent) -> Owner:
     """The owner that the object of a refusal names; as in the log, others have none."""
-    if event.allowed:
-        return owners.NOBODY
-    metadata = (event.request.get("object") or {}).get("metadata")
-    return owners.recorded(metadata) if isinstance(metadata, dict) else owners.NOBODY
+    return owners.NOBODY if event.allowed else owners.of_decision(event)
 
 
 def shown_name(event: AuditEvent, owner: Owner) -> str:
