@@ -78,7 +78,7 @@ def test_one_cluster_leaves_the_others_out(visit: Callable[[str], Visitor], hand
     page.wait_for_url("**/?cluster=demo")
     assert page.locator(".home-clusters tbody tr").count() == 1
     assert "demo-" not in page.locator("main").inner_text()
-    hand.press(page.get_by_role("link", name="7 days"))
+    hand.press(page.get_by_role("link", name="7 days", exact=True))
     page.wait_for_url("**/?cluster=demo&window=week")
 
 
