@@ -87,7 +87,6 @@ class PendingDecision(ABC):
         self.deadline = deadline
         self.needs = Needs()
         self.passes = 0  # batches that skipped it, because others had locked its quotas
-        self.is_left = False  # handed over from the loop's writer to the process's
         self._outcome: Any = None
         self._failure: Exception | None = None
         self._given_up = False

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 
 from admission import metrics
-from admission.writer import session, thread
+from admission.writer import session
 from admission.writer.pending_decision import UnavailableError
 
 if TYPE_CHECKING:
@@ -81,6 +81,6 @@ class QueuedRows:
     def _submit_again(self, pending: PendingDecision) -> None:
         pending.unsettle()
         try:
-            thread.submit(pending)
+            self._submit(pending)
         except UnavailableError as error:
             pending.fail(error)

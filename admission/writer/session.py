@@ -60,10 +60,15 @@ _mark: Final[ContextVar[int | None]] = ContextVar("mark", default=None)
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A session that is not in use yet: a psycopg connection, and its mark."""
+    """A thread's session, which another thread may take over while that one does nothing."""
 
-    connection: Any
+    owner: Any
     mark: int | None
+
+    def take(self) -> Any:
+        """Take the psycopg connection; its thread opens another one when it needs one."""
+        taken, self.owner.connection = self.owner.connection, None
+        return taken
 
 
 def own() -> None:
@@ -121,15 +126,9 @@ def mark() -> int | None:
 
 
 def open_for_another() -> Opened:
-    """Open a session on PostgreSQL for another thread. Raises DatabaseError.
-
-    For a thread that does nothing else and ends.
-    """
-    own()
+    """Open this thread's session on PostgreSQL, if need be. Raises DatabaseError."""
     open_marked()
-    own_connection = connections[_ALIAS]
-    opened, own_connection.connection = own_connection.connection, None
-    return Opened(opened, _mark.get())
+    return Opened(connections[_ALIAS], _mark.get())
 
 
 def renew(lost_mark: int | None) -> None:
@@ -147,7 +146,8 @@ def renew(lost_mark: int | None) -> None:
 
 
 def probe() -> None:
-    """Test the connection. Raises DatabaseError."""
+    """Test the connection, opened if need be. Raises DatabaseError."""
+    open_marked()
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
 

@@ -6,19 +6,18 @@ for the interpreter. In a loop all answers of one commit take one turn.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from admission.writer import thread
+from admission.writer import process_writer
 from admission.writer.pending_decision import LOOK_EVERY
 from admission.writer.queued_rows import QueuedRows
-from policies.db.deferred import is_postgresql
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
 
-    from admission.writer.loop import LoopWriter
     from admission.writer.pending_decision import PendingDecision
 
 
@@ -27,29 +26,25 @@ class Waiters:
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self._loop = loop
-        self._loop_writer: LoopWriter | None = None
-        if is_postgresql():
-            from admission.writer.loop import LoopWriter  # noqa: PLC0415 - SQLite has no psycopg
-
-            self._loop_writer = LoopWriter(loop)
-        self._submit = (self._loop_writer or thread).submit
-        self._queued_rows = QueuedRows(loop, self._submit)
+        self._writer = process_writer.start_in(loop)
+        self._queued_rows = QueuedRows(loop, process_writer.submit)
         self._futures: dict[PendingDecision, Future[None]] = {}
         self._settled: deque[PendingDecision] = deque()
         self._is_resume_scheduled = False  # whether ``resume`` is scheduled
         self._is_look_scheduled = False  # whether ``_look`` is scheduled
 
-    def close(self) -> None:
-        """Close the session of this loop."""
-        if self._loop_writer is not None:
-            self._loop_writer.close()
+    async def close(self, within: float) -> None:
+        """End the writer once all is on record; wait for that at most so many seconds."""
+        await self._queued_rows.flush(within)
+        self._writer.close()
+        await asyncio.wait([self._writer.serving], timeout=within)
 
     async def outcome(self, pending: PendingDecision) -> Any:
         """Submit an item and wait for its outcome; raises as ``submit`` and ``wait`` do."""
         self._futures[pending] = future = self._loop.create_future()
         pending.listen(self._note_settled)
         try:
-            self._submit(pending)
+            process_writer.submit(pending)
             if not self._is_look_scheduled:
                 self._look_later()
             await future
@@ -60,10 +55,8 @@ class Waiters:
     @property
     def may_queue(self) -> bool:
         """Whether ``queue`` is allowed: rows come on record quickly, and the database is there."""
-        loop_writer = self._loop_writer
-        if thread.is_held_up() if loop_writer is None else not loop_writer.has_session:
-            return False
-        return self._queued_rows.has_place(waiting=len(self._futures))
+        is_ready = self._writer.is_ready
+        return is_ready and self._queued_rows.has_place(waiting=len(self._futures))
 
     def queue(self, pending: PendingDecision) -> None:
         """Submit an item that nobody waits for, and see that it comes on record.
@@ -99,9 +92,8 @@ class Waiters:
 
     def _look(self) -> None:
         """Have callers give up whose time is up, as a waiting thread does."""
+        is_stuck = self._writer.is_stuck
         for pending, future in self._futures.items():
-            loop_writer = self._loop_writer
-            is_stuck = thread.is_stuck() if loop_writer is None else loop_writer.is_stuck(pending)
             if not future.done() and (error := pending.give_up(is_stuck=is_stuck)):
                 future.set_exception(error)
         self._is_look_scheduled = False

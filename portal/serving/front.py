@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 LONGEST: Final = 64 * 1024  # bytes: parsing more would delay other reviews noticeably
 _HEADERS: Final = raw(respond.HEADERS.items())
-FLUSH_WITHIN: Final = 5.0  # seconds for rows whose callers are answered
+COMMIT_WITHIN: Final = 5.0  # seconds
 _REVIEW: Final = BodyLimit(most=LONGEST, kept=LONGEST, is_known=True)
 
 
@@ -56,14 +56,10 @@ class Front:
         self._bridge = WsgiBridge(self.wsgi_application, threads=settings.GATEHOUSE_WEB_THREADS)
         self._probes = Probes(self.wsgi_application)
 
-    async def flush(self) -> None:
-        """Wait until the rows of all that is answered are on record."""
-        await self._waiters.flush(FLUSH_WITHIN)
-
-    def close(self) -> None:
-        """Close, after the last answer."""
-        self._waiters.close()
+    async def close(self) -> None:
+        """Close, after the last answer, once the rows of all that is answered are on record."""
         self._bridge.close()
+        await self._waiters.close(COMMIT_WITHIN)
         self._probes.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -99,8 +99,7 @@ async def _serve(front: Front, acceptor: Acceptor) -> None:
     try:
         await acceptor.serve()
     finally:
-        await front.flush()
-        front.close()
+        await front.close()
 
 
 def connections() -> int:

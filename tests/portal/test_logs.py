@@ -71,7 +71,7 @@ def test_credential_in_a_mistyped_address_stays_out_of_the_log(address: str) -> 
 
 
 def test_lines_of_code_stay_in_the_log() -> None:
-    line = 'File "/srv/gatehouse/admission/writer/loop.py", line 7'
+    line = 'File "/srv/gatehouse/admission/writer/batch.py", line 7'
     assert record("%s", line).getMessage() == line
 
 

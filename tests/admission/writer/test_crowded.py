@@ -121,13 +121,13 @@ def test_who_finds_everything_held_waits_with_the_next_batches(
     quotas: list[QuotaUsage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[bool] = []
-    real = batch.commit
+    real = batch.begin
 
-    def commit(items: list[Any], *, waits: bool = True) -> batch.BatchOutcome:
+    def begin(items: list[Any], *, waits: bool) -> batch.Attempt:
         asked.append(waits)
         return real(items, waits=waits)
 
-    monkeypatch.setattr("admission.writer.thread.commit", commit)
+    monkeypatch.setattr("admission.writer.session_line.begin", begin)
     items = [Counted(quotas[0]), Counted(quotas[0])]
     with held(quotas[0]):
         submitted(*items)

@@ -8,9 +8,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.db import connection  # noqa: F401 - for on_sqlite
 
 from admission import writer
-from tests.admission.writer.test_writer import Waiting, fail, recorded
+from tests.admission.writer.test_writer import Waiting, fail, on_sqlite, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,7 @@ def outcomes(*items: Waiting, during: Callable[[], Any] = lambda: None) -> list[
         asked = asyncio.gather(*map(waiters.outcome, items), return_exceptions=True)
         loop.call_soon(during)
         found = list(await asked)
-        waiters.close()
+        await waiters.close(10)
         return found
 
     return asyncio.run(ask())
@@ -46,25 +47,19 @@ def test_who_cannot_be_decided_fails_alone() -> None:
     assert isinstance(found[1], ZeroDivisionError)
 
 
-def test_those_of_one_batch_are_resumed_in_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[Any] = []
-    call = asyncio.BaseEventLoop.call_soon_threadsafe
+def test_those_of_one_batch_are_resumed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: list[int] = []
+    resume = writer.Waiters.resume
 
-    def count(loop: Any, callback: Any, *words: Any, **more: Any) -> Any:
-        calls.append(callback)
-        return call(loop, callback, *words, **more)
+    def count(waiters: writer.Waiters) -> None:
+        turns.append(len(waiters._settled))
+        resume(waiters)
 
-    monkeypatch.setattr(asyncio.BaseEventLoop, "call_soon_threadsafe", count)
-    gate = threading.Event()
-    items = [Waiting(gate.wait), *[Waiting() for _ in range(9)]]
-
-    def keep_the_loop_busy() -> None:
-        gate.set()
-        for item in items:
-            item.wait()
-
-    assert outcomes(*items, during=keep_the_loop_busy) == [item.id for item in items]
-    assert [getattr(each, "__name__", "") for each in calls].count("resume") == 1
+    monkeypatch.setattr(writer.Waiters, "resume", count)
+    items = [Waiting() for _ in range(10)]
+    assert outcomes(*items) == [item.id for item in items]
+    assert sum(turns) == len(items)
+    assert len(turns) < len(items)
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -74,6 +69,7 @@ def until(is_so: Callable[[], bool]) -> None:
         threading.Event().wait(0.01)
 
 
+@on_sqlite
 def test_who_waits_too_long_is_sent_away_and_nothing_is_kept() -> None:
     late = Waiting(seconds=0.1)
     busy = Waiting(lambda: until(lambda: late._given_up or late._is_settled))
@@ -83,8 +79,9 @@ def test_who_waits_too_long_is_sent_away_and_nothing_is_kept() -> None:
     assert recorded() == {busy.id}
 
 
+@on_sqlite
 def test_who_waits_for_a_stuck_writer_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("admission.writer.thread.is_stuck", lambda: True)
+    monkeypatch.setattr("admission.writer.carry_over.STUCK_AFTER", 0.0)
     gate = threading.Event()
     found = outcomes(Waiting(gate.wait))
     gate.set()
@@ -96,19 +93,16 @@ def test_full_queue_is_told_at_once(settings: Any) -> None:
     assert isinstance(outcomes(Waiting())[0], writer.UnavailableError)
 
 
-def test_writer_goes_on_where_a_loop_has_ended() -> None:
-    gate = threading.Event()
-    left = Waiting(gate.wait)
+def test_another_writer_follows_where_a_loop_has_ended() -> None:
+    left, other = Waiting(), Waiting()
 
     async def leave() -> None:
         waiters = writer.Waiters(asyncio.get_running_loop())
         asking = asyncio.ensure_future(waiters.outcome(left))
         await asyncio.sleep(0)
         asking.cancel()
-        waiters.close()
 
     asyncio.run(leave())
-    gate.set()
-    other = Waiting()
-    assert outcomes(other) == [other.id]
-    assert recorded() == {left.id, other.id}
+    writer.submit(other)
+    assert other.wait() == other.id
+    assert other.id in recorded()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -105,10 +105,14 @@ def test_who_asks_again_at_once_is_one_transaction_with_who_was_first(
     gathered(Waiting(), Waiting())
     others = [Waiting(), Waiting()]
     coming = list(others)
-    clock = SimpleNamespace(
-        monotonic=time.monotonic, sleep=lambda _: coming and writer.submit(coming.pop())
-    )
-    monkeypatch.setattr("admission.writer.thread.time", clock)
+    sleep = asyncio.sleep
+
+    async def submit_one(seconds: float) -> None:
+        if coming:
+            writer.submit(coming.pop())
+        await sleep(seconds)
+
+    monkeypatch.setattr("admission.writer.process_writer.asyncio.sleep", submit_one)
     first = Waiting()
     writer.submit(first)
     assert [outcome_of(item) for item in (first, *others)] == [first.id, *[o.id for o in others]]
@@ -176,7 +180,8 @@ def test_callers_of_a_stuck_database_give_up_before_the_deadline(
     gate = threading.Event()
     busy, queued = Waiting(gate.wait), Waiting()
     for item in (busy, queued):
-        writer.start()._queue.put(item)
+        writer.start()._queue.append(item)
+    writer.start()._wake()
     for item in (queued, busy):
         with pytest.raises(writer.UnavailableError):
             item.wait(writer.is_stuck)
@@ -238,11 +243,11 @@ def test_a_commit_whose_outcome_is_unknown_is_looked_up(
     monkeypatch: pytest.MonkeyPatch, *, is_kept: bool
 ) -> None:
     is_piped = connection.vendor == "postgresql"
-    owner, name = (Pipeline, "commit") if is_piped else (BaseDatabaseWrapper, "_commit")
+    owner, name = (Pipeline, "send_commit") if is_piped else (BaseDatabaseWrapper, "_commit")
     commit, broken = getattr(owner, name), []
 
     def lose(one: Any) -> None:
-        if threading.current_thread().name != "writer" or broken:
+        if not threading.current_thread().name.startswith("writer") or broken:
             return commit(one)
         broken.append(one)
         if is_kept:

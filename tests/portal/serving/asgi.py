@@ -101,7 +101,7 @@ def answered(application: Any, scope: Any, *pieces: bytes, **more: Any) -> Excha
         try:
             await application(scope, exchange.receive, exchange.send)
         finally:
-            application.close()
+            await application.close()
 
     asyncio.run(serve())
     return exchange
@@ -119,6 +119,9 @@ class _Here:
         return body
 
     def release(self, _size: int) -> None:
+        return None
+
+    def close(self) -> None:
         return None
 
     async def answer(self, _head: Any, scope: Any, receive: Any, send: Any) -> None:
@@ -145,4 +148,5 @@ def answered_here(front: Front, scope: Any, body: bytes) -> Exchange:
     except StopIteration:
         return exchange
     finally:
+        loop.run_until_complete(front.close())
         loop.close()

@@ -112,7 +112,7 @@ def _played(headers: dict[str, str], play: Callable[..., Awaitable[Any]]) -> Any
         try:
             return await play(ask)
         finally:
-            front.close()
+            await front.close()
 
     return asyncio.run(serve())
 

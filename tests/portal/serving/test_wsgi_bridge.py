@@ -25,7 +25,7 @@ class Alone:
     def begin(self, _loop: Any) -> None:
         self.pages = WsgiBridge(self.application, threads=2)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         assert self.pages.bodies.held == 0
         self.pages.close()
 

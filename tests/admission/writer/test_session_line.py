@@ -1,4 +1,4 @@
-"""A loop's own writer: as exact as the thread, and the loop goes on whatever the database does."""
+"""Batches in a loop: as exact as in a thread, and the loop goes on whatever the database does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from django.db import connection
 
 from admission import writer
 from admission.models import AuditEvent
-from admission.writer import thread
 from policies import services
 from policies.db.pipeline import Pipeline
 from policies.models import Cluster
@@ -29,22 +28,22 @@ pytestmark = [
     pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite's sessions block"),
 ]
 TICK = 0.01  # seconds
+SECONDS = 10.0  # for what has to come
 
 
 async def until(holds: Callable[[], Any]) -> None:
     """Wait for something that has to come; the loop goes on meanwhile."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(SECONDS):
         while not holds():  # noqa: ASYNC110 - it is nobody's business to tell us
             await asyncio.sleep(TICK)
 
 
 async def opened(waiters: writer.Waiters) -> Any:
-    """Ask until the loop has a session of its own; gives it."""
-    own: Any = waiters._loop_writer
-    async with asyncio.timeout(10):
-        while own._line is None:
+    """Ask until the writer has its session; gives it."""
+    async with asyncio.timeout(SECONDS):
+        while waiters._writer._line is None:
             await waiters.outcome(Waiting())
-    return own._line
+    return waiters._writer._line
 
 
 def among_waiters(use: Callable[[writer.Waiters], Awaitable[Any]]) -> Any:
@@ -56,7 +55,7 @@ def among_waiters(use: Callable[[writer.Waiters], Awaitable[Any]]) -> Any:
             await opened(waiters)
             return await use(waiters)
         finally:
-            waiters.close()
+            await waiters.close(SECONDS)
 
     return asyncio.run(go())
 
@@ -152,6 +151,23 @@ def test_who_waits_for_a_stuck_database_is_sent_away(monkeypatch: pytest.MonkeyP
     assert not late.books
 
 
+def test_who_waits_too_long_is_sent_away_and_nothing_is_kept() -> None:
+    busy, late = Waiting(), Waiting(seconds=0.1)
+
+    async def ask(waiters: writer.Waiters) -> list[Any]:
+        with nobody_else_writes() as release:
+            first = outcomes(waiters, busy)
+            await until(lambda: busy.books)
+            found = await outcomes(waiters, late)
+            release()
+        return [*found, *await first]
+
+    refused, answered = among_waiters(ask)
+    assert isinstance(refused, writer.OverBudgetError)
+    assert answered == busy.id
+    assert not late.books
+
+
 @pytest.mark.parametrize("is_late", [False, True], ids=["stood_still", "took_too_long"])
 def test_a_statement_that_was_given_up_is_sent_again_unless_it_took_too_long(
     monkeypatch: pytest.MonkeyPatch, *, is_late: bool
@@ -167,11 +183,11 @@ def test_a_statement_that_was_given_up_is_sent_again_unless_it_took_too_long(
             if is_late:
                 monkeypatch.setattr("admission.writer.carry_over.STUCK_AFTER", 0.0)
             give_up(line)
-            await until(lambda: item.is_left)
+            await until(lambda: item._given_up if is_late else len(item.books) == 2)
             release()
         [found] = await answer
         # What is late counts towards a database that is away.
-        await until(lambda: thread.start()._failures_in_a_row == is_late)
+        await until(lambda: waiters._writer._failures_in_a_row == is_late)
         assert await opened(waiters) is line
         return found
 
@@ -216,15 +232,13 @@ def test_what_was_prepared_on_older_policies_is_prepared_again() -> None:
     assert len(item.books) == 1
 
 
-def test_session_that_the_server_ended_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("admission.writer.loop.OPEN_EVERY", 0.0)
+def test_session_that_the_server_ended_is_opened_again() -> None:
     item = Waiting()
 
     async def ask(waiters: writer.Waiters) -> list[Any]:
-        own: Any = waiters._loop_writer
         line = await opened(waiters)
         end(line)
-        await until(lambda: own._line is None)
+        await until(lambda: waiters._writer._line is None)
         found = await outcomes(waiters, item)
         assert await opened(waiters) is not line
         return found
@@ -232,17 +246,16 @@ def test_session_that_the_server_ended_is_opened_again(monkeypatch: pytest.Monke
     assert among_waiters(ask) == [item.id]
 
 
-def test_batch_whose_session_ends_is_written_by_the_thread() -> None:
+def test_batch_whose_session_ends_is_written_with_another() -> None:
     item = Waiting()
 
     async def ask(waiters: writer.Waiters) -> list[Any]:
-        own: Any = waiters._loop_writer
         line = await opened(waiters)
         with nobody_else_writes() as release:
             answer = outcomes(waiters, item)
             await until(lambda: item.books)
             end(line)
-            await until(lambda: own._line is not line)
+            await until(lambda: waiters._writer._line is not line)
             release()
         return await answer
 
@@ -250,7 +263,7 @@ def test_batch_whose_session_ends_is_written_by_the_thread() -> None:
     assert AuditEvent.objects.filter(id=item.id).count() == 1
 
 
-def test_batch_under_way_at_the_end_is_written_by_the_thread() -> None:
+def test_batch_under_way_at_the_end_is_written_and_what_is_queued() -> None:
     item, queued = Waiting(), Waiting()
 
     async def ask(waiters: writer.Waiters) -> list[Any]:
@@ -259,8 +272,10 @@ def test_batch_under_way_at_the_end_is_written_by_the_thread() -> None:
             await until(lambda: item.books)
             more = outcomes(waiters, queued)
             await asyncio.sleep(TICK)
-            waiters.close()
+            closing = asyncio.ensure_future(waiters.close(SECONDS))
+            await asyncio.sleep(TICK)
             release()
+        await closing
         return [*await answer, *await more]
 
     assert among_waiters(ask) == [item.id, queued.id]
