@@ -16,8 +16,7 @@ import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
     from admission.writer.session_line import SessionLine
 
 logger = logging.getLogger(__name__)
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 FAILURES: Final = 3  # failed batches in a row, after which the database counts as away
 PROBE_EVERY: Final = 1.0  # seconds
 
@@ -123,11 +124,11 @@ class Writer:
             if self._is_closing:
                 return False
             self._work.clear()
-            try:
-                async with asyncio.timeout(PROBE_EVERY if self._is_away else None):
-                    await self._work.wait()
-            except TimeoutError:
-                return True  # an empty batch probes the database
+            if self._is_away:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._work.wait(), PROBE_EVERY)
+                return True  # with nothing queued, too: an empty batch probes the database
+            await self._work.wait()
         return True
 
     async def _gather(self) -> list[PendingDecision]:
@@ -192,7 +193,7 @@ class Writer:
         """Commit a batch in the thread."""
         if self._is_away:
             await self._in_thread(session.probe)
-        return await self._in_thread(partial(commit, waits=self._carried_over.is_patient), batch)
+        return await self._in_thread(commit, batch, waits=self._carried_over.is_patient)
 
     async def _open_line(self) -> SessionLine:
         from admission.writer.session_line import SessionLine  # noqa: PLC0415 - SQLite has no psycopg
@@ -206,19 +207,22 @@ class Writer:
         if line is not None:
             line.close()
 
-    async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return await self._loop.run_in_executor(
-            self._blocking, _keep_or_close, function, *arguments
-        )
+    async def _in_thread(
+        self,
+        function: Callable[_Arguments, _Result],
+        *arguments: _Arguments.args,
+        **options: _Arguments.kwargs,
+    ) -> _Result:
+        """Call a function that uses the thread's session; the session is closed if it fails."""
 
+        def call() -> _Result:
+            try:
+                return function(*arguments, **options)
+            except BaseException:
+                session.close()
+                raise
 
-def _keep_or_close(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function that uses the thread's session; the session is closed if it fails."""
-    try:
-        return function(*arguments)
-    except BaseException:
-        session.close()
-        raise
+        return await self._loop.run_in_executor(self._blocking, call)
 
 
 _writer: Writer | None = None
@@ -270,12 +274,10 @@ def stop(timeout: float = 10.0) -> None:
 
     Ends no writer of a loop that serves: who started it there has it close.
     """
-    global _own_thread  # noqa: PLW0603 - the same
     with _start_lock:
-        thread, _own_thread = _own_thread, None
-        if _writer is not None and thread is not None and _writer.is_alive:
+        if _own_thread is not None and _own_thread.is_alive() and _writer is not None:
             _writer.close()
-            thread.join(timeout)
+            _own_thread.join(timeout)
 
 
 def _run(loop: AbstractEventLoop) -> None:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 pytestmark = pytest.mark.django_db(transaction=True)
-on_sqlite = pytest.mark.skipif("connection.vendor != 'sqlite'", reason="about batches in the thread")
+on_sqlite = pytest.mark.skipif(
+    "connection.vendor != 'sqlite'", reason="about batches in the thread"
+)
 on_postgresql = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="about sessions")
 SECONDS = 20.0  # for what has to come
 GAUGE = "gatehouse_admission_queued_mutations"
