@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import DatabaseError, InterfaceError, connection, transaction
 
 from admission import hints
 from admission.record import write
@@ -31,7 +31,6 @@ from admission.writer.pending_decision import (
 )
 from admission.writer.session import Remedy, kind_of
 from policies import snapshot
-from policies.db.deferred import transaction_of_few_packets
 from policies.ledger.book import LedgerNeeds, ask_book
 
 if TYPE_CHECKING:
@@ -134,9 +133,9 @@ def try_once(batch: list[PendingDecision], *, waits: bool) -> BatchOutcome | Fai
         # Before the transaction: a lock of a session outlives its transactions.
         session.open_marked()
         attempt.mark = session.mark()
-        with session.turn(), transaction_of_few_packets():
+        with session.turn(), transaction.atomic():
             for _ in steps(attempt):
-                pass  # a thread waits for the rows as it takes them
+                pass  # on Django's connection each statement waits for its rows
         hit("after-commit")
     except ERRORS as error:
         return FailedBatch(attempt, error)

@@ -31,6 +31,7 @@ class SessionLine:
         self.connection, self.mark = opened.take(), opened.mark
         self._loop = loop
         self._lose = lose
+        self._prepared: set[str] = set()  # statements that the session knows
         self._awaited: Future[None] | None = None
         self._descriptor = self.connection.pgconn.socket
         loop.add_reader(self._descriptor, self._on_socket_ready)
@@ -51,7 +52,9 @@ class SessionLine:
             return BatchOutcome(is_reachable=True)
         attempt.mark = self.mark
         try:
-            async with transaction_in_loop(self.connection, self._ready) as answered:
+            async with transaction_in_loop(
+                self.connection, self._prepared, self._ready
+            ) as answered:
                 for _ in steps(attempt):
                     await answered()
             hit("after-commit")

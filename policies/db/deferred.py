@@ -1,29 +1,25 @@
-"""``ask`` and ``execute`` in a Pipeline or on Django's connection; their transaction.
+"""``ask`` and ``execute``, in a Pipeline of an event loop or on Django's connection.
 
-Also the transaction for such statements: a pipeline on PostgreSQL; Django's own on SQLite, and
-inside a transaction that is open already.
+Also the transaction that such a pipeline is; outside of it Django's own serves.
 """
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakKeyDictionary
 
-from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from policies.db.pipeline import Pipeline
 
 
 # By context and not by thread: a loop's task has a pipeline while other tasks have their turn.
 _pipeline: Final[ContextVar[Pipeline | None]] = ContextVar("pipeline", default=None)
-# By connection of the driver: a pool hands it out again, with its prepared statements.
-_prepared: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
 
 @cache
@@ -76,68 +72,37 @@ def is_in_transaction() -> bool:
     return _pipeline.get() is not None or connection.in_atomic_block
 
 
-@contextmanager
-def transaction_of_few_packets() -> Iterator[None]:
-    """A transaction of the statements sent inside: all or nothing. Raises DatabaseError.
-
-    A pipeline is two round trips: one for its reads, one for its commit. Only ``ask`` and
-    ``execute`` may be used inside.
-    """
-    # Looked up once: Django's ``connection`` looks it up for every attribute.
-    default_connection = connections[DEFAULT_DB_ALIAS]
-    if not is_postgresql() or default_connection.in_atomic_block:
-        with transaction.atomic():
-            yield
-        return
-    # Django opens connections lazily, and the pipeline bypasses its cursors.
-    default_connection.ensure_connection()
-    with default_connection.wrap_database_errors, _used_here(default_connection.connection) as used:
-        try:
-            used.begin()
-            yield
-            used.commit()
-        except BaseException:
-            # The first error shows what happened; one of the rollback at most ends the session.
-            with suppress(Exception):
-                used.abandon()
-            raise
-
-
 @asynccontextmanager
 async def transaction_in_loop(
-    session: Any, ready: Callable[[int], Awaitable[None]]
+    session: Any, prepared: set[str], ready: Callable[[int], Awaitable[None]]
 ) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """The same in an event loop, on a connection of psycopg that Django does not manage.
+    """A transaction of the statements sent inside: all or nothing. Raises DatabaseError.
 
-    What is yielded waits until all that was asked is answered; without it, ``ask`` would block the
-    loop. ``ready`` waits for events of the connection's socket, as ``select.poll`` has them.
+    On a connection of psycopg that Django does not manage; ``prepared`` is the set of statements
+    that it knows, empty for a new one. Two round trips: one for the reads, one for the commit. Only
+    ``ask`` and ``execute`` may be used inside. What is yielded waits until all that was asked is
+    answered. ``ready`` waits for events of the connection's socket, as ``select.poll`` has them.
     """
-    with connections[DEFAULT_DB_ALIAS].wrap_database_errors, _used_here(session) as used:
+    from policies.db.pipeline import Pipeline  # noqa: PLC0415 - SQLite needs no driver for PostgreSQL
 
-        async def answered() -> None:
-            while events := used.pump():
-                await ready(events)
+    used = Pipeline(session.pgconn, prepared)
 
-        try:
+    async def answered() -> None:
+        while events := used.pump():
+            await ready(events)
+
+    token = _pipeline.set(used)
+    try:
+        with connections[DEFAULT_DB_ALIAS].wrap_database_errors:
             used.begin()
             yield answered
             used.send_commit()
             await answered()
-        except BaseException:
-            with suppress(Exception):
-                used.send_rollback()
-                await answered()
-            raise
-
-
-@contextmanager
-def _used_here(session: Any) -> Iterator[Pipeline]:
-    """A pipeline on a connection of psycopg, used by ``ask`` and ``execute`` in this context."""
-    from policies.db.pipeline import Pipeline  # noqa: PLC0415 - SQLite needs no driver for PostgreSQL
-
-    used = Pipeline(session.pgconn, _prepared.setdefault(session, set()))
-    token = _pipeline.set(used)
-    try:
-        yield used
+    except BaseException:
+        # The first error shows what happened; one of the rollback at most ends the session.
+        with suppress(Exception):
+            used.send_rollback()
+            await answered()
+        raise
     finally:
         _pipeline.reset(token)

@@ -48,10 +48,10 @@ class _SentStatement:
 class Pipeline:
     """The statements of one transaction on a connection that nothing else uses meanwhile.
 
-    ``prepared`` are the statements that the session knows already; new ones are added. A thread
-    waits inside of these methods. An event loop must not: it calls ``pump`` and waits itself until
-    what it asked for is answered, and sends the end of the transaction before it waits for that.
-    All methods raise psycopg's errors; after an error only ``abandon`` may follow.
+    ``prepared`` are the statements that the session knows already; new ones are added. Nothing here
+    waits: callers call ``pump`` and wait for the socket until all that was sent is answered, and do
+    the same after the end of the transaction. All methods raise psycopg's errors; after an error
+    only ``send_rollback`` may follow.
 
     No BEGIN and no COMMIT: the server treats all statements up to the pipeline's end as one
     transaction, and commits it there. That saves two statements, which a batch of one notices.
@@ -75,35 +75,23 @@ class Pipeline:
         self._is_left = False
 
     def ask(self, statement: str, parameters: Sequence[Any]) -> Callable[[], list[Row]]:
-        """Send a statement; the result waits for its rows, and is to be called once."""
+        """Send a statement; the result gives its rows once ``pump`` has read all answers."""
         sent = self._send(statement, parameters)
         self._is_awaited = True
 
         def rows() -> list[Row]:
-            if sent.result is None:
-                self._wait()
-            assert sent.result is not None  # noqa: S101 - all that was sent is answered
+            assert sent.result is not None  # noqa: S101 - the caller has waited until it came
             return _rows_of(sent.result)
 
         return rows
 
     def execute(self, statement: str, parameters: Sequence[Any]) -> None:
-        """Send a statement without rows; the next wait raises its error."""
+        """Send a statement without rows; the next ``pump`` raises its error."""
         self._send(statement, parameters)
-
-    def commit(self) -> None:
-        """Commit, and wait for the database's answer."""
-        self.send_commit()
-        self._wait()
 
     def send_commit(self) -> None:
         """End the transaction; it is committed once ``pump`` has read the answer."""
         self._sync()
-
-    def abandon(self) -> None:
-        """Roll back, unless the connection is lost."""
-        self.send_rollback()
-        self._wait()
 
     def send_rollback(self) -> None:
         """End the transaction without a trace; ``pump`` reads what the server still answers."""
@@ -141,12 +129,6 @@ class Pipeline:
             else:
                 self._read_end()
         return 0
-
-    def _wait(self) -> None:
-        while events := self.pump():
-            socket_poll = select.poll()
-            socket_poll.register(self._pgconn.socket, events)
-            socket_poll.poll()
 
     def _send(self, statement: str, parameters: Sequence[Any]) -> _SentStatement:
         name, text = _with_numbered_parameters(statement)
