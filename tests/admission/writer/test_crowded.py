@@ -14,7 +14,7 @@ from admission.writer import batch
 from admission.writer.pending_decision import Needs
 from policies.models import QuotaUsage
 from tests import factories
-from tests.admission.writer.test_writer import Waiting, gathered, outcome_of, recorded
+from tests.admission.writer.test_writer import Waiting, gathered, outcome_of, recorded, submitted
 from tests.processes import wait_for
 
 if TYPE_CHECKING:
@@ -69,18 +69,6 @@ def held(quota: QuotaUsage) -> Iterator[None]:
     finally:
         gate.set()
         thread.join()
-
-
-def submitted(*items: Waiting) -> None:
-    """Have the writer find all of these at once."""
-    gate, begun = threading.Event(), threading.Event()
-    first = Waiting(lambda: (begun.set(), gate.wait()))
-    writer.submit(first)
-    begun.wait()
-    for item in items:
-        writer.submit(item)
-    gate.set()
-    first.wait()
 
 
 def somebody_waits() -> bool:

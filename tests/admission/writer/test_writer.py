@@ -70,14 +70,21 @@ def outcome_of(item: Waiting) -> Any:
         return type(error)
 
 
-def gathered(*items: Waiting) -> list[Any]:
-    """Outcomes of items that waited together while the writer was busy."""
-    gate = threading.Event()
-    first = Waiting(gate.wait)
-    for item in (first, *items):
+def submitted(*items: Waiting) -> None:
+    """Have the writer find all of these at once."""
+    begun, gate = threading.Event(), threading.Event()
+    first = Waiting(lambda: (begun.set(), gate.wait()))
+    writer.submit(first)
+    begun.wait()  # else some of the items might be in its batch, and not the others
+    for item in items:
         writer.submit(item)
     gate.set()
     first.wait()
+
+
+def gathered(*items: Waiting) -> list[Any]:
+    """Outcomes of items that waited together while the writer was busy."""
+    submitted(*items)
     return [outcome_of(item) for item in items]
 
 
