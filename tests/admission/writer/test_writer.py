@@ -174,9 +174,11 @@ def test_a_full_queue_refuses_at_once(settings: Any) -> None:
     begun.wait()
     queued = Waiting()
     writer.submit(queued)
-    with pytest.raises(writer.UnavailableError):
-        writer.submit(Waiting())
-    gate.set()
+    try:
+        with pytest.raises(writer.UnavailableError):
+            writer.submit(Waiting())
+    finally:
+        gate.set()  # a thread that waits for ever would keep the process from its end
     assert [outcome_of(busy), outcome_of(queued)] == [busy.id, queued.id]
 
 
