@@ -100,6 +100,16 @@ def test_words_within_a_query_are_completed(visit: Callable[[str], Visitor]) -> 
     assert field.input_value() == "kind:Pod ns:payments verdict:denied"
 
 
+def test_terms_follow_the_caret(visit: Callable[[str], Visitor]) -> None:
+    page = visit("viewer").go("/decisions/")
+    field = query_of(page)
+    field.fill("ns:pay verdict:de")
+    offered(page, "verdict:denied").wait_for()
+    field.evaluate("field => field.setSelectionRange(6, 6)")
+    offered(page, "ns:payments").click()
+    assert field.input_value() == "ns:payments verdict:de"
+
+
 def test_the_query_does_not_hold_the_focus(visit: Callable[[str], Visitor]) -> None:
     page = visit("viewer").go("/decisions/?namespace=payments")
     field = query_of(page)

@@ -132,7 +132,8 @@ class Logged(AccessLog):
     def begin(self, _loop: Any) -> None:
         return None
 
-    close = dict  # nothing is open
+    async def close(self) -> None:
+        return None
 
 
 def access_line(caplog: pytest.LogCaptureFixture, application: Any, scope: Any) -> Any:

@@ -49,6 +49,7 @@ export function offerTerms(field) {
   const { all, chosen, choose, move } = optionsOf(field, box);
   const word = () => wordAt(field.value, field.selectionStart);
   let [timer, request] = [0, new AbortController()];
+  let place = 0; // where the word begins whose terms are shown
 
   const close = () => {
     clearTimeout(timer);
@@ -72,7 +73,10 @@ export function offerTerms(field) {
     request = new AbortController();
     try {
       const answer = await fetch(`${field.dataset.terms}?${query}`, { signal: request.signal });
-      if (answer.ok && !answer.redirected) show((await answer.json()).terms);
+      const terms = answer.ok && !answer.redirected ? (await answer.json()).terms : null;
+      if (!terms || word()[0] !== from) return; // the caret has left this word
+      place = from;
+      show(terms);
     } catch {
       // Newer letters have asked anew, or the portal cannot be reached: the field works without.
     }
@@ -98,6 +102,12 @@ export function offerTerms(field) {
   field.addEventListener("input", () => {
     clearTimeout(timer);
     timer = setTimeout(ask, WAIT);
+  });
+  // Terms of a word that the caret has left would replace the word where it is now.
+  document.addEventListener("selectionchange", () => {
+    if (box.hidden || word()[0] === place) return;
+    close();
+    ask();
   });
   field.addEventListener("keydown", (event) => {
     if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
