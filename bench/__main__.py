@@ -21,6 +21,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="fewer rows for `growth` and `ui`")
     parser.add_argument("--pairs", type=int, default=10, help="how often `against` asks each")
     parser.add_argument("--rounds", type=int, default=3, help="of `live`")
+    parser.add_argument("--rate", type=float, default=live.RATE, help="pods a second, of `live`")
     options = parser.parse_args()
     return run.guarded(lambda: _run(options))
 
@@ -35,7 +36,7 @@ def _run(options: argparse.Namespace) -> int:  # noqa: PLR0911 - one for each wo
         case "sets" | "follower" | "replay":
             return run.on_empty_database(f"bench.{options.what}", sqlite=options.sqlite)
         case "live":
-            return live.measure(options.rounds)
+            return live.measure(options.rounds, options.rate)
         case "against":
             return against.measure(options.commit, options.pairs, sqlite=options.sqlite)
         case "profile":

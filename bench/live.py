@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bench.figures import Figures
     from tests.cluster.servers import Cluster
 
-RATE: Final = 100.0
+RATE: Final = 100.0  # pods a second, unless another one is asked for
 CLIENTS: Final = 32
 SECONDS: Final = 8.0
 WARM_UP: Final = 2.0
@@ -71,8 +71,8 @@ class Way:
         return PRODUCT in self.name
 
 
-def measure(rounds: int) -> int:
-    """Measure, print, keep. 0: the goal is met; 2: it was missed."""
+def measure(rounds: int, rate: float = RATE) -> int:
+    """Measure at this many pods a second, print, keep. 0: the goal is met; 2: it was missed."""
     binaries = find()
     if binaries is None:
         raise MissingError(
@@ -92,7 +92,7 @@ def measure(rounds: int) -> int:
         ways = _ways(made)
         _install(asking, ways, made.certificate)
         before = database.standing(made.databases, "product")
-        creator = Creator(live)
+        creator = Creator(live, rate)
         for way in ways:
             creator.create(way, WARM_UP)
         for number in range(rounds):
@@ -101,7 +101,7 @@ def measure(rounds: int) -> int:
                 p50, p99 = times[len(times) // 2], times[int(len(times) * 0.99)]
                 made.keep(way.name, {"p50": p50, "p99": p99})
         _check(made, ways, before)
-    return _show(made.figures, sum(way.created for way in ways))
+    return _show(made.figures, sum(way.created for way in ways), rate)
 
 
 def _queued(name: str, secret: str) -> servers.Subject:
@@ -211,13 +211,13 @@ class Creator:
     an answer the code alone is looked at.
     """
 
-    def __init__(self, live: Cluster) -> None:
+    def __init__(self, live: Cluster, rate: float) -> None:
         self._pool, self._own = ThreadPoolExecutor(CLIENTS), threading.local()
-        self._live = live
+        self._live, self._rate = live, rate
 
     def create(self, way: Way, seconds: float) -> list[float]:
         """Give how many milliseconds each pod took since it was due."""
-        intervals = (random.expovariate(RATE) for _ in itertools.count())
+        intervals = (random.expovariate(self._rate) for _ in itertools.count())
         times = itertools.takewhile(lambda due: due < seconds, itertools.accumulate(intervals))
         asked = []
         for due, namespace in zip(times, itertools.cycle(way.namespaces), strict=False):
@@ -241,8 +241,8 @@ class Creator:
         return (time.perf_counter() - due) * 1000
 
 
-def _show(found: Figures, created: int) -> int:
-    rows = [["pod create at 100/s", "p50 ms", "p99 ms", "p50 / none", "least-most"]]
+def _show(found: Figures, created: int, rate: float) -> int:
+    rows = [[f"pod create at {rate:g}/s", "p50 ms", "p99 ms", "p50 / none", "least-most"]]
     for name in found:
         p50, p99 = (values(found, name, metric) for metric in ("p50", "p99"))
         ratio = ratios(p50, values(found, NOTHING, "p50"))
@@ -257,5 +257,5 @@ def _show(found: Figures, created: int) -> int:
         is_met &= times <= most
         print(f"{name} / without: {times:.2f}  (<= {most}) {'PASS' if times <= most else 'FAIL'}")
     print(f"{created} pods created; ours are all on record and charged")
-    report.save({"figures": found}, name="live")
+    report.save({"figures": found, "rate": rate}, name="live")
     return 0 if is_met else 2

@@ -58,6 +58,7 @@ class Writer:
         self._failures_in_a_row = 0
         self._is_busy = False  # whether the last batch had several items
         self._is_closing = False
+        self._has_ended = False
         self._blocking = ThreadPoolExecutor(1, "writer", initializer=session.own)
         self.serving = loop.create_task(self._serve())
 
@@ -94,6 +95,8 @@ class Writer:
         self._queue.append(pending)
         hit("after-queue")
         self._wake()
+        if self._has_ended:  # after the queue was looked at for the last time, as far as is known
+            pending.fail(UnavailableError())
 
     def close(self) -> None:
         """Have the task end, and its session, once all that is queued is written."""
@@ -112,7 +115,7 @@ class Writer:
             while await self._has_work():
                 await self._settle(await self._gather())
         finally:
-            self._is_closing = True
+            self._is_closing = self._has_ended = True
             self._drop_line()
             fail_all([*self._carried_over.take_passed(), *self._queue], RuntimeError("closed"))
             self._blocking.submit(session.close)

@@ -18,6 +18,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from admission import writer
 from admission.models import AuditEvent
 from admission.record import write
+from admission.writer import process_writer
 from admission.writer.pending_decision import Decided
 from engine.decision import Decision
 from engine.request import Phase
@@ -277,4 +278,17 @@ def test_a_stopped_writer_has_written_all_and_another_one_follows() -> None:
         writer.submit(item)
     writer.stop()
     assert {item.id for item in items} <= recorded()
+    assert gathered(Waiting()) != []
+
+
+def test_who_submits_just_as_the_writer_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(passage: str) -> None:
+        if passage == "before-queue":
+            writer.stop()
+
+    monkeypatch.setattr(process_writer, "hit", end)
+    item = Waiting(seconds=5.0)
+    writer.submit(item)
+    assert outcome_of(item) is writer.UnavailableError
+    monkeypatch.undo()
     assert gathered(Waiting()) != []
