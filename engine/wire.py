@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from json.decoder import scanstring  # type: ignore[attr-defined]  # typeshed leaves it out
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from engine.errors import DecodeError
@@ -25,6 +24,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _ATOM = re.compile(r"true|false|null|(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)")
 _JSON_TYPES = ((str, "string"), (list, "array"), (dict, "object"))
 _CONSTANTS = {"true": True, "false": False, "null": None}
+_STRINGS = json.JSONDecoder()
 # UTF-8 has no bytes for these, but JSON can escape them.
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -224,9 +224,9 @@ class DeepReader:
         self.position += 1
 
     def string(self) -> str:
-        """Read a string with the library's own scanner."""
+        """Read a string with the library's decoder."""
         try:
-            text, self.position = scanstring(self.text, self.position + 1, True)  # noqa: FBT003  it takes no names
+            text, self.position = _STRINGS.raw_decode(self.text, self.position)
         except json.JSONDecodeError as error:
             _refuse(error.msg, self.text, error.pos)
         return str(text)

@@ -20,6 +20,7 @@ request_id: ContextVar[str] = ContextVar("request_id", default="-")
 _BEHIND_CLUSTER: Final = re.compile(r"(?i)(admission\w*/+[^/\s?]+/+)([^\s?\"']+)")
 _LONG_WORD: Final = re.compile(r"(?<![\w-])[\w-]{40,}(?![\w-])", re.ASCII)
 _PHASES: Final = frozenset({"mutate", "validate", ""})
+REVIEWS: Final = "/admission/"
 ACCESS: Final = "portal.access"
 """The logger of one line for each request, if a setting enables it."""
 ACCESS_FORMAT: Final = "%(addr)s %(method)s %(path)s %(status)d %(dt_ms).1f ms"
@@ -31,7 +32,10 @@ def logging_config(level: str, form: str) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "filters": {"request": {"()": "portal.logs.RequestFilter"}},
+        "filters": {
+            "request": {"()": "portal.logs.RequestFilter"},
+            "no reviews": {"()": "portal.logs.ReviewFilter"},
+        },
         "formatters": {
             "text": {
                 "()": "portal.logs.TextFormatter",
@@ -49,6 +53,7 @@ def logging_config(level: str, form: str) -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "django": {"handlers": [], "level": level},
+            "django.request": {"filters": ["no reviews"]},
             "httpx2": {"level": "WARNING"},  # below, it logs each request to a cluster
             ACCESS: {"level": "INFO"},
             # It names each broken request; a caller could fill the log with them.
@@ -81,6 +86,17 @@ class RequestFilter(logging.Filter):
         if "admission" in log_message.lower():
             record.msg, record.args = redact(log_message), None
         return True
+
+
+class ReviewFilter(logging.Filter):
+    """Drops the line that Django writes about a review that was refused: it has one already."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record passes."""
+        request = getattr(record, "request", None)
+        if request is None or request.resolver_match is None:
+            return True
+        return not request.path_info.startswith(REVIEWS)
 
 
 class TextFormatter(logging.Formatter):

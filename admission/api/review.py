@@ -23,8 +23,6 @@ from policies import snapshot
 from policies.snapshot import marks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from django.http import HttpRequest
 
     from admission.api.authentication import ClusterCaller
@@ -52,11 +50,11 @@ class AdmissionReviewView(APIView):
         """
         # Before authentication: another method gets 405, not a hint about the credential.
         if request.method != "POST":
-            return self.handle_exception(MethodNotAllowed(str(request.method)))
+            return _refusal(MethodNotAllowed(str(request.method)))
         try:
             return self.post(request, authenticate(request, cluster, key))
         except Exception as error:  # noqa: BLE001 - the outermost layer, as in DRF
-            return self.handle_exception(error)
+            return _refusal(error)
 
     def post(self, request: HttpRequest, caller: ClusterCaller) -> HttpResponse:
         """Answer one review."""
@@ -73,14 +71,7 @@ class AdmissionReviewView(APIView):
         if marks.present:
             waits.wait_in_thread(prepared)
         recorded = waits.decide_in_thread(prepared.item)
-        return _http_response(200, respond.HEADERS, prepared.answer(recorded))
-
-    def handle_exception(  # type: ignore[override]  # a plain response, never negotiated
-        self, exc: Exception
-    ) -> HttpResponse:
-        """Answer requests that are no review, and our own failures, without internal details."""
-        failure = respond.fail(exc)
-        return _http_response(failure.status, failure.headers, failure.body)
+        return HttpResponse(prepared.answer(recorded), headers=respond.HEADERS)
 
 
 class HintView(AdmissionReviewView):
@@ -94,22 +85,21 @@ class HintView(AdmissionReviewView):
         try:
             announced = parse_request(read_body(request))
         except ReviewError as error:
-            return _http_response(200, respond.HEADERS, _allowance(error.uid))
+            return HttpResponse(_allowance(error.uid), headers=respond.HEADERS)
         cluster = snapshot.current().clusters.get(caller.cluster)
         if cluster is not None and hints.is_announced(announced):
             try:
                 hints.announce(announced, cluster.id)
             except (DatabaseError, InterfaceError):
                 metrics.HINTS.labels(outcome="failed").inc()
-        return _http_response(200, respond.HEADERS, _allowance(announced.uid))
+        return HttpResponse(_allowance(announced.uid), headers=respond.HEADERS)
 
 
 def _allowance(uid: str) -> bytes:
     return dump_response(render_allowance(uid))
 
 
-def _http_response(status: int, headers: Mapping[str, str], body: bytes) -> HttpResponse:
-    response = HttpResponse(body, status=status, headers=headers)
-    # Django would log the path of an error, and with it the credential that may be in the path.
-    response._has_been_logged = True  # type: ignore[attr-defined]  # noqa: SLF001 - its own mark
-    return response
+def _refusal(error: Exception) -> HttpResponse:
+    """Answer what is no review, and our own failures, without internal details."""
+    failure = respond.fail(error)
+    return HttpResponse(failure.body, status=failure.status, headers=failure.headers)

@@ -82,7 +82,15 @@ def test_a_credential_in_the_path_is_never_logged(
     client.post(address.replace(secret, f"{secret}x"), b"{}", content_type="application/json")
     client.get(address)
     assert "an admission call was refused with 401" in caplog.text
+    assert "django.request" not in {each.name for each in caplog.records}
     assert secret not in caplog.text
+
+
+def test_an_address_that_leads_nowhere_is_logged(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.post("/admission/demo/nowhere/mutat", b"{}", content_type="application/json")
+    assert "django.request" in {each.name for each in caplog.records}
 
 
 class _Untouchable:
