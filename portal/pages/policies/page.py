@@ -14,6 +14,7 @@ from policies.drafts.kinds import BY_PLURAL, LIMITED_RESOURCES
 from policies.managed_fields import GIT, FieldManager, managers_from_json
 from policies.models import LimitedResource, Namespace, PolicyRevision
 from portal.pages.views import PortalPage, find_cluster, names_of, route_of
+from sync.enforcement.survey import namespaces_left_out
 
 if TYPE_CHECKING:
     from policies.models import Cluster, ObjectManagers
@@ -112,6 +113,10 @@ class PolicyPage(PortalPage):
         """Whether the page's form may be sent."""
         return self.may("change")
 
+    def is_left_out(self) -> bool:
+        """Whether the webhooks of its cluster leave its namespace out."""
+        return self.namespace_name in namespaces_left_out(self.cluster)
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The policy's place, addresses and permissions."""
         kind = self.place.kind
@@ -127,6 +132,7 @@ class PolicyPage(PortalPage):
             "address": address_of(self.place),
             "revisions_address": revisions_address(self.place),
             "managers": self.managers(),
+            "is_left_out": self.is_left_out,  # only a template that asks costs a query
         }
         view_context = {name: value for name, value in kwargs.items() if name not in self.kwargs}
         return super().get_context_data(**{**place_context, **view_context})

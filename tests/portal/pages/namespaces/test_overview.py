@@ -182,6 +182,27 @@ def test_every_tab_of_an_excluded_namespace_says_who_enforces(reader: Client, ta
     assert f"{words}the portal enforces nothing here; the API server" in page
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"{PLACE}limitranges/lr/",
+        f"{PLACE}metadatapolicies/new",
+        f"{PLACE}resourcequotas/rq/",
+        "/quotas/prod/team/rq/",
+    ],
+)
+def test_page_of_a_policy_in_an_excluded_namespace_says_so(page: str) -> None:
+    factories.limit_range({"type": "Pod", "max": {"cpu": "1"}})
+    factories.resource_quota({"pods": "3"})
+    editor = people.signed_in(people.person("ed", "editor", cluster="prod", namespace="team"))
+    words = "The webhooks of prod leave this namespace out: nobody enforces its policies."
+    assert words not in editor.get(page).content.decode()
+    services.set_excluded_namespaces(cluster=factories.cluster(), names=["team"], user="x")
+    told = editor.get(page).content.decode()
+    assert words in told
+    assert "/clusters/prod/enforcement/" not in told  # not for who sees a namespace alone
+
+
 def test_the_portal_enforces_no_kind_in_an_excluded_namespace(reader: Client) -> None:
     factories.limit_range({"type": "Pod", "max": {"cpu": "1"}})
     pages = (PLACE, f"{PLACE}policies/")
