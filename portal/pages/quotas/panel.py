@@ -12,6 +12,7 @@ from policies.models import Cluster, PolicyRevision, ResourceQuota
 from portal.pages.quotas.limits import LimitEdit, read_edit, tried
 from portal.pages.quotas.usage_plot import DAYS, UsagePlot, limit_of, usage_plot
 from portal.pages.shell.quota_lines import decisions_of, may_raise
+from sync.enforcement.survey import namespaces_left_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,9 +39,13 @@ class LimitChange:
 
 @dataclass(frozen=True, slots=True)
 class QuotaPanel:
-    """What is shown of one quota; ``seen`` is the revision that an edit is based on."""
+    """What is shown of one quota; ``seen`` is the revision that an edit is based on.
+
+    ``left_out_of`` is its cluster, if its webhooks leave its namespace out.
+    """
 
     line: QuotaLine
+    left_out_of: Cluster | None
     edit: LimitEdit
     seen: int
     may_change: bool
@@ -82,6 +87,7 @@ def build_panel(
     consumers = consumers_of(Cluster(pk=line.placed.cluster_id), namespace, [_by_shown(line)])
     return QuotaPanel(
         line=line,
+        left_out_of=_left_out_of(line),
         edit=edit,
         seen=stored.first() or 0,
         may_change=may_change,
@@ -102,6 +108,12 @@ def build_panel(
         changes=[LimitChange(each, _limit_changes(each)) for each in revisions[:REVISIONS_SHOWN]],
         more_changes=len(revisions) > REVISIONS_SHOWN,
     )
+
+
+def _left_out_of(line: QuotaLine) -> Cluster | None:
+    found = Cluster.objects.select_related("webhook_health").filter(pk=line.placed.cluster_id)
+    cluster = found.first()
+    return cluster if cluster and line.placed.namespace in namespaces_left_out(cluster) else None
 
 
 def _by_shown(line: QuotaLine) -> Any:

@@ -22,7 +22,6 @@ from portal.pages.quotas.limits import LimitEdit, read_edit, tried
 from portal.pages.quotas.panel import build_panel
 from portal.pages.shell.quota_lines import QuotaLine, quota_lines
 from portal.pages.views import ClusterPage, whole_number
-from sync.enforcement.survey import namespaces_left_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,13 +85,10 @@ class QuotaView(OneQuota):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The quota with everything about it."""
-        quota_context = {
-            "panel": build_panel(self.request, self.line, self.lines, self.edit),
-            "line": self.line,
-            "is_page": not self.is_panel,
-            "is_left_out": self.line.placed.namespace in namespaces_left_out(self.cluster),
-        }
-        return super().get_context_data(**{**kwargs, **quota_context})
+        panel = build_panel(self.request, self.line, self.lines, self.edit)
+        return super().get_context_data(
+            **{**kwargs, "panel": panel, "line": self.line, "is_page": not self.is_panel}
+        )
 
     def post(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
         """Save the limits with a reason."""

@@ -189,6 +189,7 @@ def test_every_tab_of_an_excluded_namespace_says_who_enforces(reader: Client, ta
         f"{PLACE}metadatapolicies/new",
         f"{PLACE}resourcequotas/rq/",
         "/quotas/prod/team/rq/",
+        "/quotas/?open=prod/team/rq",
     ],
 )
 def test_page_of_a_policy_in_an_excluded_namespace_says_so(page: str) -> None:
