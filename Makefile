@@ -145,7 +145,7 @@ bench-against: setup-dev ## measure this checkout beside COMMIT=, by turns in te
 
 bench-live: setup-dev ## create pods on a real API server, through the webhook and without
 	@$(PY) -m tests.cluster.build || [ $$? -eq 3 ]
-	@$(PY) -m bench live
+	@$(PY) -m bench live $(if $(RATE),--rate $(RATE))
 
 bench-profile: setup-dev ## show where the product's time goes; SQLITE=1 on SQLite
 	@$(PY) -m bench profile $(if $(SQLITE),--sqlite)

@@ -2,7 +2,8 @@
 
 A goal is the ratio of a metric of two subjects, round by round; where "or" joins several, the
 largest value counts. Where only one subject is named the metric itself is held against the limits.
-`times` is what Gatekeeper and Kyverno measured beside the lean echo, elsewhere: see the page.
+`times` is what was measured elsewhere of Gatekeeper and Kyverno beside the subject under `over`:
+see the page.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def judge(goal: str, figures: Figures, *, noisy: bool) -> Verdict:
     if row["over"]:
         below = _column(figures, row["over"], row["metric"])
         found = [ratio * float(row["times"] or 1) for ratio in ratios(found, below)]
-    note = f"derived: (full / lean echo) x {row['times']}" if row["times"] else row["note"]
+    subject = row["over"].partition(" | ")[0]
+    note = f"derived: (full / {subject}) x {row['times']}" if row["times"] else row["note"]
     base, stretch = (
         f"{row['sign']} {float(limit):g}" if limit else ""
         for limit in (row["base"], row["stretch"])

@@ -1,12 +1,13 @@
 """The writer without HTTP, beside the floors of the database.
 
 `python -m bench.writers ROUNDS SECONDS postgresql|sqlite usual|slow` prints decisions each second
-as JSON. Two processes of 16 threads each, closed loop; what is written is what the product writes.
+as JSON. Two processes of 16 callers each, closed loop; what is written is what the product writes.
+The callers of the floors are threads, those of the writer tasks of the loop that it runs in.
 """
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 import dataclasses
 import json
 import multiprocessing
@@ -14,7 +15,6 @@ import os
 import secrets
 import sqlite3
 import sys
-import threading
 import time
 import uuid
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import django
 import psycopg
+import uvloop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +49,7 @@ from policies.models import QuotaUsage  # noqa: E402
 from portal.serving.application import settle  # noqa: E402
 
 PROCESSES: Final = 2
-THREADS: Final = 16
+CALLERS: Final = 16
 PATIENCE: Final = 600.0  # seconds: an item may wait as long as the pool of items lasts
 FEWEST: Final = 1000  # items that a process is given for each second; more, once it was faster
 NAMESPACES: Final = {HOT: review.HOT, SPREAD: review.SPREAD}
@@ -147,18 +148,14 @@ def _call() -> decide.Call:
 
 
 def _closed_loop(steps: list[Callable[[], object]], seconds: float) -> dict[str, float]:
-    """Each step again and again in a thread of its own; gives how often, in which time.
-
-    A step that has nothing left to do raises ``StopIteration``, which ends its thread.
-    """
+    """Each step again and again in a thread of its own; gives how often, in which time."""
     end = time.perf_counter() + seconds
 
     def work(step: Callable[[], object]) -> int:
         count = 0
-        with contextlib.suppress(StopIteration):
-            while time.perf_counter() < end:
-                step()
-                count += 1
+        while time.perf_counter() < end:
+            step()
+            count += 1
         return count
 
     cpu, begin = time.process_time(), time.perf_counter()
@@ -178,8 +175,8 @@ def _requests(quota: str) -> Iterator[AdmissionRequest]:
         yield dataclasses.replace(pattern, uid=str(uuid.uuid4()), object=changed)
 
 
-def _product(quota: str, count: int) -> list[Callable[[], object]]:
-    """Hand over items as requests' threads do; they are made before the clock runs."""
+def _product(quota: str, count: int) -> Iterator[writer.PendingDecision]:
+    """Items for the writer; they are made before the clock runs."""
     policies = snapshot.refresh()
     items = []
     for request, _ in zip(_requests(quota), range(count), strict=False):
@@ -187,15 +184,31 @@ def _product(quota: str, count: int) -> list[Callable[[], object]]:
         item = decide._PendingReview(read, call=_call())  # noqa: SLF001 - what a writer takes
         item.prepare(policies)
         items.append(item)
-    waiting, lock = iter(items), threading.Lock()
+    return iter(items)
 
-    def step() -> None:
-        with lock:
-            item = next(waiting)
-        writer.submit(item)
-        item.wait()
 
-    return [step] * THREADS
+def _served(waiting: Iterator[writer.PendingDecision], seconds: float) -> dict[str, float]:
+    """Have items written as a web process does, until the time is up or none is left."""
+
+    async def serve() -> dict[str, float]:
+        waiters = writer.Waiters(asyncio.get_running_loop())
+        cpu, begin = time.process_time(), time.perf_counter()
+        end = begin + seconds
+
+        async def call() -> int:
+            count = 0
+            while time.perf_counter() < end and (item := next(waiting, None)):
+                await waiters.outcome(item)
+                count += 1
+            return count
+
+        counts = await asyncio.gather(*(call() for _ in range(CALLERS)))
+        passed, cpu = time.perf_counter() - begin, time.process_time() - cpu
+        await waiters.close(PATIENCE)
+        return {"count": sum(counts), "seconds": passed, "cpu": cpu}
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(serve())
 
 
 def _begin(ready: Barrier) -> None:
@@ -206,22 +219,26 @@ def _begin(ready: Barrier) -> None:
 
 def _measure(name: str, quota: str, seconds: float, count: int) -> dict[str, float]:
     """In one process: make ready, wait for the others, measure."""
-    assert _ready  # noqa: S101 - given to each process as it begins
-    floors: list[Floor] = []
     if name == figures.WRITER:
-        steps = _product(quota, count)
-    else:
-        usage = QuotaUsage.objects.filter(namespace__in=NAMESPACES[quota])
-        quotas = [(row.pk, str(row.quota_uid), row.namespace) for row in usage]
-        floors = [Floor(quotas) for _ in range(THREADS)]
-        steps = [each.insert if name == figures.INSERT else each.per_request for each in floors]
-    settle()  # as web processes do: what was made ready is not searched while the clock runs
-    _ready.wait()
+        items = _product(quota, count)
+        _make_ready()
+        return _served(items, seconds)
+    usage = QuotaUsage.objects.filter(namespace__in=NAMESPACES[quota])
+    quotas = [(row.pk, str(row.quota_uid), row.namespace) for row in usage]
+    floors = [Floor(quotas) for _ in range(CALLERS)]
+    steps = [each.insert if name == figures.INSERT else each.per_request for each in floors]
+    _make_ready()
     measured = _closed_loop(steps, seconds)
     for each in floors:
         each.connection.close()
-    writer.stop()
     return measured
+
+
+def _make_ready() -> None:
+    """Let the clocks of all processes begin together."""
+    assert _ready  # noqa: S101 - given to each process as it begins
+    settle()  # as web processes do: what was made ready is not searched while the clock runs
+    _ready.wait()
 
 
 def main(rounds: int, seconds: float, pace: str) -> dict[str, Any]:

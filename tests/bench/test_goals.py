@@ -88,11 +88,14 @@ def test_baseline_goal_is_held_against_the_faster_form() -> None:
     assert verdict.found == figures.Spread(2.0, 2.0, 2.0)
 
 
-def test_derived_goal_goes_by_way_of_the_lean_echo() -> None:
-    found = {FULL: rounds("rps", 50.0), LEAN: rounds("rps", 100.0)}
-    verdict = judged("full decision / Gatekeeper", found)
+def test_derived_goal_goes_by_way_of_opa() -> None:
+    opa = figures.key(figures.OPA_OFF, figures.CLOSED)
+    verdict = judged(
+        "full decision / Gatekeeper", {FULL: rounds("rps", 50.0), opa: rounds("rps", 100.0)}
+    )
     assert verdict.found
-    assert verdict.found.median == pytest.approx(5.05)
+    assert verdict.found.median == pytest.approx(1.85)
+    assert verdict.name.endswith("(derived: (full / OPA, log off) x 3.7)")
 
 
 def test_tail_is_compared_with_the_floors_own() -> None:
