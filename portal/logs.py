@@ -21,6 +21,7 @@ _BEHIND_CLUSTER: Final = re.compile(r"(?i)(admission\w*/+[^/\s?]+/+)([^\s?\"']+)
 _LONG_WORD: Final = re.compile(r"(?<![\w-])[\w-]{40,}(?![\w-])", re.ASCII)
 _PHASES: Final = frozenset({"mutate", "validate", ""})
 REVIEWS: Final = "/admission/"
+"""How the address of each review begins."""
 ACCESS: Final = "portal.access"
 """The logger of one line for each request, if a setting enables it."""
 ACCESS_FORMAT: Final = "%(addr)s %(method)s %(path)s %(status)d %(dt_ms).1f ms"

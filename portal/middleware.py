@@ -12,7 +12,7 @@ from django.utils.cache import add_never_cache_headers
 from rest_framework.exceptions import Throttled
 
 from portal.health import views
-from portal.logs import request_id
+from portal.logs import REVIEWS, request_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 _READING: Final = ("GET", "HEAD", "OPTIONS")
-_PROGRAMS: Final = ("/api/", "/admission/")
+_PROGRAMS: Final = ("/api/", REVIEWS)
 _WELL_FORMED: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 

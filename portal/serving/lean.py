@@ -19,6 +19,7 @@ from django.utils.module_loading import import_string
 from psycopg_pool import PoolTimeout
 
 from admission.api import authentication, urls
+from portal.logs import REVIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -28,10 +29,9 @@ if TYPE_CHECKING:
 
     from portal.graceful_shutdown import Application
 
-PREFIX: Final = "/admission/"
 URLCONF: Final = __name__
 _CACHED_ADDRESSES: Final = 1024  # addresses: three for each credential of each cluster
-urlpatterns = [each for each in urls.urlpatterns if str(each.pattern).startswith(PREFIX[1:])]
+urlpatterns = [each for each in urls.urlpatterns if str(each.pattern).startswith(REVIEWS[1:])]
 
 
 class LeanRequest(WSGIRequest):
@@ -59,7 +59,7 @@ def _resolve_admission(path: str) -> ResolverMatch:
 
 def find(path: str) -> ResolverMatch | None:
     """Find the view of an address of the admission endpoint; None for all others."""
-    if not path.startswith(PREFIX) or not path.isascii():
+    if not path.startswith(REVIEWS) or not path.isascii():
         return None
     # Only addresses that exist are cached: callers could fill the cache with others.
     try:

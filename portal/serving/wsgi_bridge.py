@@ -17,10 +17,10 @@ from a2wsgi import WSGIMiddleware
 
 from admission.api import respond
 from policies.problem_details import CONTENT_TYPE, problem
+from portal.logs import REVIEWS
 from portal.middleware import name_of_request
 from portal.serving.bodies import Bodies, RefusedError
 from portal.serving.bounds import bound_of
-from portal.serving.lean import PREFIX
 from portal.serving.request_head import answer
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ async def refuse(
     headers = [("connection", "close"), *more_headers]
     if status == 503:  # noqa: PLR2004 - HTTP's own number
         headers.append(("retry-after", "1"))
-    if head.path.startswith(PREFIX):
+    if head.path.startswith(REVIEWS):
         review_refusal = respond.refuse(status, error)
         headers += review_refusal.headers.items()
         refusal_body = review_refusal.body

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from admission.record.consumers import consumers_of
 from admission.record.demand import refused_owners
+from policies import roles
 from policies.models import Cluster, PolicyRevision, ResourceQuota
 from portal.pages.quotas.limits import LimitEdit, read_edit, tried
 from portal.pages.quotas.usage_plot import DAYS, UsagePlot, limit_of, usage_plot
@@ -41,11 +42,13 @@ class LimitChange:
 class QuotaPanel:
     """What is shown of one quota; ``seen`` is the revision that an edit is based on.
 
-    ``left_out_of`` is its cluster, if its webhooks leave its namespace out.
+    ``left_out_of`` is its cluster, if its webhooks leave its namespace out; ``sees_cluster`` tells
+    whether its pages may be opened.
     """
 
     line: QuotaLine
     left_out_of: Cluster | None
+    sees_cluster: bool
     edit: LimitEdit
     seen: int
     may_change: bool
@@ -88,6 +91,7 @@ def build_panel(
     return QuotaPanel(
         line=line,
         left_out_of=_left_out_of(line),
+        sees_cluster=roles.sees(user, cluster, ""),
         edit=edit,
         seen=stored.first() or 0,
         may_change=may_change,

@@ -202,6 +202,8 @@ def test_page_of_a_policy_in_an_excluded_namespace_says_so(page: str) -> None:
     told = editor.get(page).content.decode()
     assert words in told
     assert "/clusters/prod/enforcement/" not in told  # not for who sees a namespace alone
+    admin = people.signed_in(people.person("ada", "admin"))
+    assert "/clusters/prod/enforcement/?q=team" in admin.get(page).content.decode()
 
 
 def test_the_portal_enforces_no_kind_in_an_excluded_namespace(reader: Client) -> None:
