@@ -69,7 +69,7 @@ from policies.services.preview import (
     stored_by_key,
 )
 from policies.services.quotas import differences_of, recount_quotas
-from policies.services.roles import bind_role, role_history, unbind_role
+from policies.services.roles import bind_role, delete_group, role_history, unbind_role
 from policies.services.service_accounts import (
     create_service_account,
     describe_service_account,
@@ -123,6 +123,7 @@ __all__ = [
     "create_service_account",
     "delete_class",
     "delete_cluster",
+    "delete_group",
     "delete_kept_test",
     "delete_namespace",
     "delete_policy",

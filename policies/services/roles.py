@@ -1,4 +1,4 @@
-"""``bind_role`` and ``unbind_role``: RoleBinding written with its RoleChange."""
+"""``bind_role``, ``unbind_role``, ``delete_group``: RoleBinding written with its RoleChange."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.db import transaction
 from policies.models import RoleBinding, RoleChange
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import Group
     from django.db.models import QuerySet
 
 
@@ -36,6 +37,14 @@ def unbind_role(*, binding: RoleBinding, author: Any) -> None:
     """Revoke a role, effective with the person's next request."""
     _record_change(binding, author, RoleChange.Action.TAKEN)
     binding.delete()
+
+
+@transaction.atomic
+def delete_group(*, group: Group, author: Any) -> None:
+    """Delete a group and revoke its roles."""
+    for binding in RoleBinding.objects.filter(group=group):
+        unbind_role(binding=binding, author=author)
+    group.delete()
 
 
 def _record_change(binding: RoleBinding, author: Any, action: RoleChange.Action) -> None:

@@ -8,6 +8,8 @@ from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
 
+from policies import services
+
 if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.http import HttpRequest
@@ -54,4 +56,13 @@ class AccountAdmin(_ForSuperusers, _UserAdmin):
 
 @admin.register(Group)
 class PeopleGroupAdmin(_ForSuperusers, GroupAdmin):
-    """Groups: their role bindings are deleted with them."""
+    """Groups: deleting one revokes its roles, and the history of roles says so."""
+
+    def delete_model(self, request: HttpRequest, group: Group) -> None:
+        """Delete one group."""
+        services.delete_group(group=group, author=request.user)
+
+    def delete_queryset(self, request: HttpRequest, groups: QuerySet[Group]) -> None:
+        """Delete the selected groups."""
+        for group in groups:
+            self.delete_model(request, group)

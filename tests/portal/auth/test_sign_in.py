@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import Argon2PasswordHasher
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
 from django.db import IntegrityError, OperationalError, transaction
 from django.test import RequestFactory
 from django.utils import timezone
@@ -242,6 +242,25 @@ def test_accounts_are_deactivated_and_never_deleted(client: Client, ada: Any) ->
     client.post("/admin/auth/user/", {"action": "deactivate", "_selected_action": [bob.pk]})
     bob.refresh_from_db()
     assert not bob.is_active
+
+
+@pytest.mark.parametrize(
+    ("address", "sent"),
+    [("{}/delete/", {}), ("", {"action": "delete_selected", "_selected_action": "{}"})],
+)
+def test_deleted_group_leaves_its_roles_in_their_history(
+    client: Client, ada: Any, address: str, sent: dict[str, str]
+) -> None:
+    group = Group.objects.create(name="oncall")
+    binding = RoleBinding(group=group, role="editor", cluster="prod")
+    services.bind_role(binding=binding, author=ada)
+    client.force_login(ada)
+    form = {"post": "yes"} | {name: text.format(group.pk) for name, text in sent.items()}
+    assert client.post(f"/admin/auth/group/{address.format(group.pk)}", form).status_code == 302
+    assert not Group.objects.exists()
+    assert not RoleBinding.objects.exists()
+    taken, given = RoleChange.objects.all()
+    assert (taken.action, taken.subject, taken.actor) == ("taken back", given.subject, "ada")
 
 
 def test_tokens_made_by_the_api_count_against_the_limit(client: Client, ada: Any) -> None:
