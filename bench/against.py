@@ -76,7 +76,7 @@ MEASURES: Final = (
     Measure("p99 at 200/s", key(PRODUCT, SPREAD, QUIET), "p99"),
     Measure("p50 at half saturation", key(PRODUCT, SPREAD, HALF), "p50"),
     Measure("p99 at half saturation", key(PRODUCT, SPREAD, HALF), "p99"),
-    Measure("memory of the workers", FULL, "rss_mb"),
+    Measure("memory of all processes", FULL, "memory_mb"),
     Measure("writer alone, 100 quotas", key(WRITER, SPREAD), "rps"),
     Measure("writer alone, one hot quota", key(WRITER, HOT), "rps"),
     Measure("engine, mutate", "engine, mutate", "us"),

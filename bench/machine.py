@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import shutil
 import statistics
 import subprocess
@@ -55,6 +56,20 @@ def usage_of(process: int) -> Usage:
         return Usage(0.0, 0)
     words = text.rpartition(")")[2].split()
     return Usage((int(words[11]) + int(words[12])) / TICKS, int(words[21]) * PAGE)
+
+
+def share_of(process: int) -> int:
+    """Bytes of memory of a process; a page that n processes share counts as an nth in each.
+
+    The sum over all processes of a server is the memory that it takes, as its container shows it.
+    Zero when the process is gone.
+    """
+    try:
+        text = Path(f"/proc/{process}/smaps_rollup").read_text("utf-8")
+    except OSError:
+        return 0
+    shares = re.search(r"^Pss: +(\d+) kB$", text, re.MULTILINE)
+    return int(shares[1]) * 1024 if shares else 0
 
 
 def describe(folder: Path, databases: Databases) -> dict[str, str | float]:

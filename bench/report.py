@@ -34,7 +34,7 @@ HEADINGS: Final = (
     "p99 ms",
     "CPU us",
     "database us",
-    "workers MB",
+    "memory MB",
 )
 ENGINE_HEADINGS: Final = ("in one process", "us", "least-most", "/ orjson.loads")
 GOAL_HEADINGS: Final = ("goal", "measured", "least-most", "base", "", "stretch", "")
@@ -46,7 +46,7 @@ COSTS: Final = {
     "decision, database CPU, us": (f.FULL, "database_us"),
     "row of the record, with its indexes, bytes": (f.PRODUCT, "row_bytes"),
     "policy in a worker's memory, bytes": (f.LARGE, "policy_bytes"),
-    "worker without policies, bytes": (f.PRODUCT, "worker_bytes"),
+    "web process without policies, parent shared, bytes": (f.PRODUCT, "worker_bytes"),
 }
 # Decisions each second that a cluster of so many namespaces is taken to ask for.
 SIZES: Final = (
@@ -139,7 +139,7 @@ def rows(report: Report) -> Iterator[list[str]]:
         rates = values(figures, name, "rps")
         floor = spread(ratios(rates, values(figures, floor_of(name, figures), "rps")))
         if rates:
-            costs = {"p50": 1, "p99": 1, "cpu_us": 0, "database_us": 0, "rss_mb": 0}
+            costs = {"p50": 1, "p99": 1, "cpu_us": 0, "database_us": 0, "memory_mb": 0}
             cells = [_cells(values(figures, name, of), digits)[0] for of, digits in costs.items()]
             yield [name, *_cells(rates, 0), f"{floor.median:.2f}" if floor else "", *cells]
 

@@ -121,7 +121,7 @@ class Run:
             "p50": answers.percentile(0.5),
             "p99": answers.percentile(0.99),
             "cpu_us": cpu / answers.answered * 1e6,
-            "rss_mb": sum(usage.resident for usage in server.workers()) / 1e6,
+            "memory_mb": server.memory() / 1e6,
             "client": answers.client_cpu / answers.seconds,
         }
         if before:
@@ -319,9 +319,8 @@ def large(run: Run) -> None:
 
 
 def sizes(run: Run) -> None:
-    """Bytes of a row of the record, and of a worker that knows few policies."""
+    """Bytes of a row of the record, and of a process that knows few policies."""
     rows = database.standing(run.databases, "product").rows
-    workers = run.running[figures.PRODUCT].workers()
     size = run.databases.record_size("product") / rows
-    resident = sum(usage.resident for usage in workers) / len(workers)
-    run.keep(figures.PRODUCT, {"row_bytes": size, "worker_bytes": resident})
+    worker = run.running[figures.PRODUCT].memory() / servers.WORKERS
+    run.keep(figures.PRODUCT, {"row_bytes": size, "worker_bytes": worker})

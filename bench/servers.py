@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bench import figures, load, review
-from bench.machine import BUILT, ROOT, Usage, surroundings, usage_of
+from bench.machine import BUILT, ROOT, share_of, surroundings, usage_of
 from tests.faults.database import bound
 from tests.processes import free_port, members, running, wait_for
 
@@ -66,10 +66,9 @@ class Server:
         """CPU seconds of all its processes so far."""
         return sum(usage_of(process).cpu for process in members(self.process.pid))
 
-    def workers(self) -> list[Usage]:
-        """Its serving processes: those below the first, or that one where it is alone."""
-        first, *below = (usage_of(process) for process in sorted(members(self.process.pid)))
-        return sorted(below, key=lambda usage: usage.resident)[-WORKERS:] or [first]
+    def memory(self) -> int:
+        """Bytes of all its processes; what they share counts once."""
+        return sum(share_of(process) for process in members(self.process.pid))
 
     def load(self, asked: load.Load) -> load.Answers:
         """Make one load."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from portal import graceful_shutdown
 from portal.serving import probes
-from portal.serving.application import build_front
+from portal.serving.application import build_front, settle
 from portal.serving.certificate import CertificateError, Files, Watch, context_of
 from portal.serving.connection import LONGEST_REQUEST
 from portal.serving.pauses import Pauses
@@ -70,6 +70,9 @@ class Server:
     def serve(self) -> None:
         """Serve until SIGTERM or SIGINT."""
         self._handle_signals()
+        # The collector writes to every object that it visits, and a fork copies the pages that are
+        # written to. What is loaded here stays out of its sight in all web processes.
+        settle()
         self.processes = [self.new_process(number) for number in range(self.workers)]
         for process in self.processes:
             process.start()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from admission.wire.review import parse_request
-from bench import figures, load, review, servers
+from bench import figures, load, machine, review, servers
 from bench.database import Standing
 from bench.engines import policies
 from bench.load import Answers, Load
@@ -40,6 +40,28 @@ def test_review_is_refused_for_its_reason(reason: str) -> None:
     asked = parse_request(review.fresh(review=review.refused()[reason]))
     decision = chain.admit(asked, policies(), phase=Phase.VALIDATE)
     assert reason in {violation.reason for violation in decision.violations}
+
+
+_TWO_PROCESSES = """
+import os, sys
+held = b"x" * 2**26
+child = os.fork()
+if child:
+    print(child, flush=True)
+sys.stdin.read()
+if child:
+    os.wait()
+"""
+
+
+def test_memory_that_processes_share_counts_once() -> None:
+    words = [sys.executable, "-c", _TWO_PROCESSES]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:  # noqa: S603 - our own words
+        assert parent.stdout
+        child = int(parent.stdout.readline())
+        taken = machine.share_of(parent.pid) + machine.share_of(child)
+    assert 2**26 < taken < 1.5 * 2**26
+    assert machine.share_of(parent.pid) == 0
 
 
 def test_review_has_the_size_of_an_ordinary_pod() -> None:
