@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 LONGEST: Final = 64 * 1024  # bytes: parsing more would delay other reviews noticeably
 _HEADERS: Final = raw(respond.HEADERS.items())
+_CLOSE: Final = (b"connection", b"close")
 COMMIT_WITHIN: Final = 5.0  # seconds
 _REVIEW: Final = BodyLimit(most=LONGEST, kept=LONGEST, is_known=True)
 
@@ -140,8 +141,8 @@ def _closing(send: Send) -> Send:
     """Have answers end their connections: this process is about to end."""
 
     async def send_closing(message: MutableMapping[str, Any]) -> None:
-        if message["type"] == "http.response.start":
-            message["headers"] = [*message["headers"], (b"connection", b"close")]
+        if message["type"] == "http.response.start" and _CLOSE not in message["headers"]:
+            message["headers"] = [*message["headers"], _CLOSE]
         await send(message)
 
     return send_closing

@@ -207,6 +207,15 @@ def test_answers_end_their_connection_while_the_process_goes(
     assert (found.status, found.headers["connection"]) == (200 if not change else 299, "close")
 
 
+def test_refusal_of_a_process_that_goes_says_close_once(
+    ask: Callable[..., Exchange], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closing = graceful_shutdown.ShutdownState(is_closing=True)
+    monkeypatch.setattr(graceful_shutdown, "state", closing)
+    found = ask(scope={"raw_path": b"/admission%2fdemo/validate"})
+    assert (found.status, found.pairs.count(("connection", "close"))) == (400, 1)
+
+
 @pytest.mark.parametrize("path", [PATH, "/clusters/"])
 def test_two_hosts_are_a_bad_request(secret: str, path: str) -> None:
     scope = scope_of(path, BODY, headers={"authorization": f"Bearer {secret}", "host": "one"})
