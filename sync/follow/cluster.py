@@ -47,6 +47,8 @@ UPKEEP: Final = 1.0
 MARGIN_AGE: Final = 60.0
 """Seconds until the timeouts of other webhooks are read again."""
 DATABASE_PAUSE: Final = 0.5
+COUNT_PAUSE: Final = 1.0
+"""Seconds until new quotas are counted again whose objects could not be listed."""
 _STOPS: Final = (UnauthorizedError, ForbiddenError, UntrustedError)
 log = logging.getLogger(__name__)
 
@@ -197,18 +199,23 @@ class FollowedCluster:
 
     async def _count_new(self) -> None:
         """Count what exists under new quotas, and let the reviews go on that wait for these."""
-        async with self._ledger_turn:
-            is_counted = await self._jobs.run(
-                ledger_changes.count_new,
-                self.cluster,
-                self.lease,
-                self._counted.known(),
-                self._quotas,
-            )
-            if is_counted and self._awaiting:
-                awaiting, self._awaiting = self._awaiting, []
-                await self._jobs.run(announcements.arrived, self.cluster.pk, awaiting)
-                self._statuses.note({seen.namespace for seen in awaiting})
+        try:
+            # The turn is kept while lists are read: what ends meanwhile is taken in after them.
+            async with self._ledger_turn:
+                new = await self._jobs.run(ledger_changes.find_new, self.cluster)
+                listed = await self._counted.list_in(new.wanted)
+                if listed is None:
+                    return
+                work = (self.cluster, self.lease, new, listed, self._quotas)
+                await self._jobs.run(ledger_changes.count_new, *work)
+                if self._awaiting:
+                    awaiting, self._awaiting = self._awaiting, []
+                    await self._jobs.run(announcements.arrived, self.cluster.pk, awaiting)
+                    self._statuses.note({seen.namespace for seen in awaiting})
+        except APIError as error:
+            log.warning("new quotas of %s are not counted yet: %s", self.cluster, error)
+            loop = asyncio.get_running_loop()
+            loop.call_later(COUNT_PAUSE, self._ledger.note_new_quotas)
 
     async def _take_in_counted(self) -> None:
         while True:

@@ -1,7 +1,7 @@
 """CountedObjects: what quotas count, as the watches show it; trimmed, in little memory.
 
 An object is kept as JSON without all that no quota reads: a change that leaves it as it was needs
-no work, and a new quota counts what exists without asking the cluster again.
+no work.
 """
 
 from __future__ import annotations
@@ -168,12 +168,9 @@ class CountedObjects:
                 item: Item = msgspec.json.decode(kept)
                 yield item
 
-    def all(self, namespaces: Collection[str] | None = None) -> Iterator[Item]:
-        """All objects, or those in some namespaces."""
-        if namespaces is None:
-            return self.find(list(self._objects))
-        found = [self._by_namespace.get(namespace, ()) for namespace in namespaces]
-        return self.find([uid for uids in found for uid in list(uids)])
+    def all(self) -> Iterator[Item]:
+        """All objects."""
+        return self.find(list(self._objects))
 
     def past_grace(self, now: dt.datetime) -> list[Item]:
         """Pods whose grace period has ended since the last call: quotas count them no longer."""

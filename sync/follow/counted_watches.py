@@ -26,7 +26,7 @@ from sync.inventory.observations import KINDS, WITH_CONTENTS
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from policies.models import Cluster
     from sync.client.kinds import ClientKind
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     Item = dict[str, Any]
 
 ALWAYS: Final = tuple(GroupVersionResource(resource=name) for name in KINDS)
+MOST_LISTS: Final = 20
+"""The most namespaces that are listed one by one; for more, one list of all is quicker."""
 BLIND_PAUSE: Final = 30.0
 """Seconds until a resource is tried again that the cluster does not serve, or not to us."""
 DOUBT: Final = 5.0
@@ -67,10 +69,31 @@ class CountedWatches:
         self._by_namespace: set[GroupVersionResource] = set()
         self._again: dict[GroupVersionResource, dict[str, dt.datetime]] = {}
 
-    def known(self) -> dict[GroupVersionResource, CountedObjects | None]:
-        """The resources whose objects are all known; None for those that cannot be listed."""
-        listed = {each: objects for each, objects in self._objects.items() if self._is_listed(each)}
-        return {**dict.fromkeys(self._blind), **listed}
+    async def list_in(
+        self, wanted: Mapping[GroupVersionResource, Collection[str]]
+    ) -> dict[GroupVersionResource, Sequence[Item] | None] | None:
+        """List these resources in these namespaces; None as long as some are not watched.
+
+        The value is None for a resource that cannot be listed. Raises APIError.
+        """
+        if not all(each in self._blind or self._is_listed(each) for each in wanted):
+            return None
+        return {
+            each: None if each in self._blind else await self._list(each, namespaces)
+            for each, namespaces in wanted.items()
+        }
+
+    async def _list(
+        self, resource: GroupVersionResource, namespaces: Collection[str]
+    ) -> Sequence[Item]:
+        is_whole = len(namespaces) > MOST_LISTS and (resource, "") in self._tasks
+        items: list[Item] = []
+        for place in [""] if is_whole else sorted(namespaces):
+            # Its watch may have ended while another list was read.
+            if (target := self.target_in(str(resource), place)) is None:
+                raise APIError(f"{resource} is not watched any more")
+            items += (await self._client.list(target)).items
+        return items
 
     def target_in(self, resource: str, namespace: str) -> Target | None:
         """How to list a resource in one namespace; None if it is not watched."""

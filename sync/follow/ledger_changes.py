@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.resource_quota import resources_of
@@ -60,6 +61,17 @@ class MetList(NamedTuple):
 
     is_believed: bool
     recheck: Collection[str]
+
+
+class NewQuotas(NamedTuple):
+    """Quotas with uncounted names; the resources to list for them, and in which namespaces.
+
+    ``found`` is what ``read_clock`` returned before they were read.
+    """
+
+    found: dt.datetime
+    quotas: Sequence[services.Uncounted] = ()
+    wanted: Mapping[GroupVersionResource, Collection[str]] = MappingProxyType({})
 
 
 def release_gone(
@@ -142,35 +154,47 @@ def meet_list(
     return MetList(is_believed, recheck=too_early(complete))
 
 
+def find_new(cluster: Cluster) -> NewQuotas:
+    """Find the quotas with names under which existing objects are not counted yet."""
+    found, quotas = read_clock(), services.uncounted(cluster)
+    if not quotas:
+        return NewQuotas(found)
+    wanted = resources_in(_places_of_new(cluster, quotas))
+    new_resources = resources_of(name for quota in quotas for name in quota.names)
+    wanted = {each: namespaces for each, namespaces in wanted.items() if each in new_resources}
+    return NewQuotas(found, quotas, wanted)
+
+
 def count_new(
     cluster: Cluster,
     lease: FollowLease,
-    known: Mapping[GroupVersionResource, CountedObjects | None],
+    new: NewQuotas,
+    listed: Mapping[GroupVersionResource, Sequence[Item] | None],
     figures: Mapping[tuple[str, str], Item],
-) -> bool:
-    """Count existing objects under names that are new in quotas; False if some are not known yet.
+) -> None:
+    """Count existing objects under names that are new in quotas.
 
-    ``known`` maps resources to their objects; to None where the cluster does not let us list them.
+    ``listed`` are the objects of each wanted resource in its namespaces, from a list that began
+    after ``find_new``: a watch may be behind, and then what it lacks would be free room. None where
+    the cluster does not let us list them. Raises LostLeaseError.
     """
-    new_quotas = services.uncounted(cluster)
-    if not new_quotas:
-        return True
-    new_namespaces = {quota.namespace for quota in new_quotas}
-    places = {name: it for name, it in places_of(cluster).items() if name in new_namespaces}
-    new_resources = resources_of(name for quota in new_quotas for name in quota.names)
-    wanted = [each for each in resources_in(places) if each in new_resources]
-    if any(each not in known for each in wanted):
-        return False
+    if not new.quotas:
+        return
+    places = _places_of_new(cluster, new.quotas)
     _add_figures(places, figures)
-    for resource in wanted:
-        objects = known[resource]
-        if objects is not None:
-            existing = objects.all(new_namespaces)
-            counted = complete_list(cluster, resource, places, existing, started=read_clock())
+    for resource, items in listed.items():
+        if items is not None:
+            counted = complete_list(cluster, resource, places, items, started=new.found)
             # These namespaces alone: what is not on this list is not gone.
             apply_list(counted, believe=False, guard=lease.guard)
-    policy_writes.note_counted(cluster, new_quotas, guard=lease.guard)
-    return True
+    policy_writes.note_counted(cluster, new.quotas, guard=lease.guard)
+
+
+def _places_of_new(
+    cluster: Cluster, quotas: Collection[services.Uncounted]
+) -> dict[str, NamespaceQuotas]:
+    namespaces = {quota.namespace for quota in quotas}
+    return {name: place for name, place in places_of(cluster).items() if name in namespaces}
 
 
 def note_blind(cluster: Cluster, resource: GroupVersionResource, error: APIError) -> None:

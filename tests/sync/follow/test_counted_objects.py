@@ -127,17 +127,17 @@ def test_only_what_quotas_read_is_news() -> None:
     assert objects.put(trimmed(item))
 
 
-def names(objects: CountedObjects, namespaces: list[str] | None = None) -> list[str]:
-    return sorted(item["metadata"]["name"] for item in objects.all(namespaces))
+def names(objects: CountedObjects) -> list[str]:
+    return sorted(item["metadata"]["name"] for item in objects.all())
 
 
-def test_objects_are_found_by_namespace_and_forgotten() -> None:
+def test_deleted_objects_are_forgotten() -> None:
     objects = CountedObjects()
     for item in (pod("a"), pod("b"), pod("c", "other")):
         objects.put(trimmed(item))
-    assert (names(objects), names(objects, ["other"])) == (["a", "b", "c"], ["c"])
+    assert names(objects) == ["a", "b", "c"]
     objects.remove(trimmed(pod("a")))
-    assert (names(objects, ["team"]), len(objects)) == (["b"], 2)
+    assert (names(objects), len(objects)) == (["b", "c"], 2)
 
 
 def test_list_replaces_all_or_those_of_one_namespace() -> None:

@@ -17,7 +17,7 @@ from policies import services
 from policies.models import Charge, ClusterFollower, OncomingWrite, QuotaUsage
 from policies.snapshot import announcements
 from sync.connect import connections
-from sync.follow import leases, process
+from sync.follow import cluster, counted_watches, leases, process
 from sync.follow.process import FollowerProcess
 from sync.models import SyncRun, SyncState
 from tests import factories
@@ -126,6 +126,39 @@ def test_new_quota_counts_what_exists(api: FakeAPI) -> None:
         api.store.put(quota({"pods": "3"}, name="new"))
         until(lambda: stored("new") and not services.uncounted(connected()))
         assert used("new") == {"pods": "1"}
+
+
+@pytest.mark.parametrize("most_lists", [1, 0])
+def test_new_quota_counts_what_its_watch_has_not_shown(
+    api: FakeAPI, monkeypatch: pytest.MonkeyPatch, most_lists: int
+) -> None:
+    monkeypatch.setattr(counted_watches, "MOST_LISTS", most_lists)
+    with following():
+        until(is_followed)
+        api.late_kinds.add("Pod")
+        put_pod(api, "a")
+        api.store.put(quota({"pods": "3"}, name="new"))
+        until(lambda: stored("new") and not services.uncounted(connected()))
+        assert used("new") == {"pods": "1"}
+        api.late_kinds.clear()
+        put_pod(api, "b")
+        until(lambda: used("new") == {"pods": "2"})
+    listed = "/api/v1/namespaces/team/pods?limit=" if most_lists else "/api/v1/pods?limit="
+    assert any(address.startswith(listed) for _, address in api.asked)
+
+
+def test_new_quota_is_counted_once_its_objects_can_be_listed(
+    api: FakeAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "COUNT_PAUSE", 0.1)
+    put_pod(api, "a")
+    with following():
+        until(is_followed)
+        api.inject("status-500", path="namespaces/team/pods?", times=2)
+        api.store.put(quota({"pods": "3"}, name="new"))
+        until(lambda: stored("new") and not services.uncounted(connected()))
+        assert used("new") == {"pods": "1"}
+    assert not any(fault.times for fault in api.faults)
 
 
 def test_edit_of_ours_is_written(api: FakeAPI) -> None:
