@@ -24,7 +24,7 @@ from sync.follow import ledger_changes, policy_changes
 from sync.follow.counted_watches import CountedWatches
 from sync.follow.health import note_open
 from sync.follow.inbox import LedgerInbox, PolicyInbox, WatchedChange
-from sync.follow.pauses import LONGEST, pause_after
+from sync.follow.pauses import pause_after
 from sync.follow.statuses import StatusWriter
 from sync.passes.read import ALL_KINDS, OPTIONAL_KINDS
 from sync.values import ObjectKey
@@ -46,6 +46,8 @@ ABSENT_PAUSE: Final = 5.0
 UPKEEP: Final = 1.0
 MARGIN_AGE: Final = 60.0
 """Seconds until the timeouts of other webhooks are read again."""
+STOPPED: Final = 5
+"""A refused credential is tried again as rarely as after so many failures."""
 DATABASE_PAUSE: Final = 0.5
 COUNT_PAUSE: Final = 1.0
 """Seconds until new quotas are counted again whose objects could not be listed."""
@@ -139,7 +141,7 @@ class FollowedCluster:
                 if isinstance(error, _STOPS):
                     # The run meets the same error, tells people, and stops the cluster.
                     await self._jobs.run(policy_changes.request_full_pass, self.cluster)
-                    await asyncio.sleep(LONGEST)
+                    failures = max(failures, STOPPED)
             await asyncio.sleep(pause_after(failures, time.monotonic() - begun))
 
     def _note(self, kind: str, change: Listed | Event) -> None:

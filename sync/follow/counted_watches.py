@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 ALWAYS: Final = tuple(GroupVersionResource(resource=name) for name in KINDS)
 MOST_LISTS: Final = 20
 """The most namespaces that are listed one by one; for more, one list of all is quicker."""
+STARTING: Final = 30.0
+"""Seconds after a failure in which a refusal is none: an API server that starts refuses everybody
+until it has read the roles."""
 BLIND_PAUSE: Final = 30.0
 """Seconds until a resource is tried again that the cluster does not serve, or not to us."""
 DOUBT: Final = 5.0
@@ -167,7 +170,7 @@ class CountedWatches:
 
     async def _follow(self, resource: GroupVersionResource, namespace: str) -> None:
         objects = self._objects.setdefault(resource, CountedObjects())
-        failures = 0
+        failures, failed = 0, -STARTING
         while True:
             begun = time.monotonic()
             try:
@@ -177,18 +180,23 @@ class CountedWatches:
                         failures = 0
                         self._note(resource, namespace, objects, change)
                         await self._inbox.wait_for_room()
-            except (ForbiddenError, NotFoundError) as error:
-                if self._narrow(resource, namespace, error):
-                    return
-                if resource not in self._blind:
-                    self._blind[resource] = error
-                    self._inbox.put_list(resource)
-                await asyncio.sleep(BLIND_PAUSE)
-                continue
             except APIError as error:
                 failures += 1
                 log.debug("%s of %s: %s", resource, self._cluster, error)
+                if not isinstance(error, (ForbiddenError, NotFoundError)):
+                    failed = time.monotonic()
+                elif time.monotonic() - failed > STARTING:
+                    if self._narrow(resource, namespace, error):
+                        return
+                    self._note_blind(resource, error)
+                    await asyncio.sleep(BLIND_PAUSE)
+                    continue
             await asyncio.sleep(pause_after(failures, time.monotonic() - begun))
+
+    def _note_blind(self, resource: GroupVersionResource, error: APIError) -> None:
+        if resource not in self._blind:
+            self._blind[resource] = error
+            self._inbox.put_list(resource)
 
     def _narrow(self, resource: GroupVersionResource, namespace: str, error: APIError) -> bool:
         """Watch a resource by namespace that may not be watched as a whole; whether that helps."""

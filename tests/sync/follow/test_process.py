@@ -19,7 +19,8 @@ from policies.snapshot import announcements
 from sync.connect import connections
 from sync.follow import cluster, counted_watches, leases, process
 from sync.follow.process import FollowerProcess
-from sync.models import SyncRun, SyncState
+from sync.models import ClusterAlert, SyncRun, SyncState
+from sync.passes.ledger_pass import BLIND
 from tests import factories
 from tests.builders import pod
 from tests.processes import free_port
@@ -203,6 +204,24 @@ def test_refused_credential_asks_for_a_run_that_tells_people(api: FakeAPI) -> No
     with following():
         until(lambda: SyncRun.objects.filter(state="waiting", mode="sync").exists())
     assert ClusterFollower.objects.get().heartbeat is None
+
+
+def test_server_that_starts_refuses_nothing(api: FakeAPI) -> None:
+    put_pod(api, "a")
+    api.inject("status-503", path="/pods?", times=1)
+    api.inject("status-403", path="/pods?", times=2)
+    with following():
+        until(lambda: is_followed() and not services.uncounted(connected()))
+        assert used() == {"pods": "1"}
+    assert not any(fault.times for fault in api.faults)
+    assert not ClusterAlert.objects.exists()
+
+
+def test_resource_that_may_not_be_watched_raises_an_alert(api: FakeAPI) -> None:
+    api.inject("status-403", path="/pods?", times=1000)
+    with following():
+        until(lambda: ClusterAlert.objects.filter(kind=BLIND, subject="pods").exists())
+        until(lambda: not services.uncounted(connected()))
 
 
 def test_gap_leads_to_a_list_before_anything_is_freed(api: FakeAPI) -> None:
