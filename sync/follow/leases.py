@@ -1,7 +1,7 @@
 """Who follows which cluster: ClusterFollower rows claimed, renewed, released; FollowLease guards.
 
 A holder of an older epoch writes nothing: ``FollowLease.guard`` verifies the lease in the same
-transaction. Renewals skip rows that a guard has locked: the guard renews its own row at its end.
+transaction. Renewals skip rows that a guard has locked: the guard renews its own row in time.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ LASTS: Final = dt.timedelta(seconds=7)
 """How long a lease lasts without a renewal; with one tick more, another process takes over."""
 LONG: Final = 1.0
 """Seconds after which a transaction renews the lease that it has locked."""
+SHORT: Final = dt.timedelta(seconds=4)
+"""A lease that has less left was locked when it was to be renewed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,10 @@ class FollowLease:
             # The timetable first, as pauses and runs do: any other order could deadlock with them.
             state = SyncState.objects.select_for_update().get(cluster_id=self.cluster_id)
             rows = ClusterFollower.objects.filter(cluster_id=self.cluster_id)
-            self._require(rows.select_for_update().first())
+            left = self._require(rows.select_for_update().first())
             yield state
-            # Renewals skip the locked row: a long transaction has to do it itself.
-            if time.monotonic() - begun > LONG:
+            # Renewals skip the locked row, and may meet one transaction after another.
+            if left < SHORT or time.monotonic() - begun > LONG:
                 rows.update(lease_until=read_clock() + LASTS)
 
     def check(self) -> None:
@@ -66,11 +68,14 @@ class FollowLease:
         with self.guard():
             pass
 
-    def _require(self, row: ClusterFollower | None) -> None:
+    def _require(self, row: ClusterFollower | None) -> dt.timedelta:
+        """Return how long the lease still lasts."""
         if row is None or row.epoch != self.epoch or row.lease_until is None:
             raise LostLeaseError(f"another process follows the cluster since epoch {self.epoch}")
-        if row.lease_until <= read_clock():
+        left = row.lease_until - read_clock()
+        if left <= dt.timedelta():
             raise LostLeaseError(f"the lease of epoch {self.epoch} ran out")
+        return left
 
 
 def claim(holder: str, most: int) -> list[FollowLease]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -250,6 +251,20 @@ def test_lost_lease_stores_nothing() -> None:
     with pytest.raises(LostLeaseError):
         policy_changes.take_in(connected(), old, {RQ: memory.objects[RQ]}, now=read_clock())
     assert stored() == {"hard": {"pods": "5"}}
+
+
+@pytest.mark.parametrize(("left", "is_renewed"), [(3, True), (6, False)])
+def test_lease_that_renewals_have_missed_is_renewed_by_what_locks_it(
+    *, left: int, is_renewed: bool
+) -> None:
+    known()
+    held = lease()
+    until = read_clock() + dt.timedelta(seconds=left)
+    ClusterFollower.objects.update(lease_until=until)
+    with held.guard():
+        pass
+    assert (ClusterFollower.objects.get().lease_until != until) is is_renewed
+    held.check()
 
 
 def test_paused_cluster_is_given_up() -> None:
