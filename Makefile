@@ -50,7 +50,7 @@ test-servers: setup-dev ## start the product's own processes, with PostgreSQL an
 
 test-cluster: setup-dev ## ask a real API server, from KUBEBUILDER_ASSETS or built once with Go into the cache; WHOLE=1 asks three versions
 	@$(PY) -m tests.cluster.build $(VERSIONS) || [ $$? -eq 3 ]
-	@$(PY) -m pytest -n 2 --dist loadgroup -rsfE $(SAMPLE) -m "cluster$(BRIEF)" tests
+	@$(PY) -m pytest -n 2 --dist loadfile -rsfE $(SAMPLE) -m "cluster$(BRIEF)" tests
 
 test-e2e: setup-dev ## run Kubernetes' own tests of ranges and quotas, ROUNDS=3 times; QUICK=1 ten of them, where they are built
 	@$(if $(QUICK),:,$(PY) -m tests.cluster.build && nice -n 10 $(PY) -m tests.upstream.build || [ $$? -eq 3 ])

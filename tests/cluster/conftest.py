@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,9 +11,6 @@ from tests.cluster.servers import Cluster, Options, cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_HERE: Final = Path(__file__).parent
-_SHARES: Final = 5
 
 
 @pytest.fixture(scope="session")
@@ -42,17 +38,3 @@ def bare_cluster(binaries: Binaries) -> Iterator[Cluster]:
     """A control plane whose LimitRanger and ResourceQuota are off."""
     with cluster(binaries, Options(plugins=False)) as made:
         yield made
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep a file on one worker, which shares its control plane; histories may be spread."""
-    for item in items:
-        if item.path.parent == _HERE:
-            item.add_marker(pytest.mark.xdist_group(f"{item.path.stem} {_share(item)}"))
-
-
-def _share(item: pytest.Item) -> int:
-    call = getattr(item, "callspec", None)
-    seed = call.params.get("seed") if call is not None else None
-    return seed % _SHARES if isinstance(seed, int) else 0

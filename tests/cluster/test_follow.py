@@ -1,8 +1,8 @@
 """What happens in a live cluster is in force here, and the other way round, within a second.
 
 ``SAMPLES`` is how often each thing is done, 100 with ``WHOLE=1``. The limits are those of the
-product's promise, which 95 of 100 must keep. Without ``WHOLE`` other tests run beside these and
-may hold some of the few samples up: then half of them must.
+product's promise, which 95 of 100 must keep. Tests beside these start servers, which may hold all
+of the few samples up that are taken without ``WHOLE``: then half of them must keep five times that.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ IS_WHOLE: Final = bool(os.environ.get("WHOLE"))
 SAMPLES: Final = int(os.environ.get("SAMPLES") or (100 if IS_WHOLE else 5))
 ENOUGH: Final = 0.95 if IS_WHOLE else 0.5
 """The share of samples that must be in time."""
+SLOWER: Final = 1 if IS_WHOLE else 5
 IN_FORCE: Final = 0.3
 ROOM: Final = 1.0
 UNSEEN: Final = 15.0
@@ -153,9 +154,11 @@ def namespace(site: Site, name: str) -> str:
 
 
 def require(site: Site, limit: float, *names: str) -> None:
-    """Enough of these took no longer."""
+    """Enough of these took no longer; ``limit`` is in seconds on a quiet machine."""
+    # What never happened counts as LONGEST.
+    allowed = min(limit * SLOWER, LONGEST - 1)
     for name in names:
-        in_time = site.delays.share_within(name, limit)
+        in_time = site.delays.share_within(name, allowed)
         assert in_time >= ENOUGH, f"{name}\n{site.delays.report()}"
 
 

@@ -129,7 +129,10 @@ def test_a_limited_class_is_left_for_another() -> None:
     assert [each.changes[0].new for each in found] == ["low", ABSENT]
 
 
-def test_an_object_that_takes_long_is_not_asked_about_for_ever() -> None:
+def test_an_object_that_takes_long_is_not_asked_about_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("admission.explain.suggest.SECONDS", 0.2)
     many = [container(f"c{n}", requests={"cpu": "9"}, limits={"cpu": "9"}) for n in range(400)]
     policies = build_policy_set([item(max={"cpu": "2"})], namespace="ns")
     began = time.process_time()
